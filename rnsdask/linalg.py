@@ -93,8 +93,9 @@ def det(
         If `x` is not an array of numbers, or `moduli` are neither a set nor an RNS, or given for a
         FieldArray.
     ValueError
-        If `x` has fewer than two axes, or a matrix is not square, or spans several chunks of a Dask array.
-        For polynomials over fields, if a prime is below N (D - 1) + 1.
+        If `x` has fewer than two axes, or a matrix is not square, or spans several chunks of a Dask array and
+        is not over prime fields, or is of polynomials. For polynomials over fields, if a prime is below
+        N (D - 1) + 1.
     RNSOverflowError
         If a result is out of the range of `moduli`; it names the index. On Dask when it is computed.
     """

@@ -17,7 +17,6 @@ from rnsdask.arrays.interval_rns_array import IntervalRNSArray
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.positional_array import PositionalArray
 from rnsdask.arrays.rns_array import RNSArray, array_of_foreign_residues, array_of_residues
-from rnsdask.arrays.storage import read_words
 from rnsdask.backend import check_backend
 from rnsdask.core import layout
 from rnsdask.core.errors import abbreviate, brief, with_article
@@ -39,6 +38,7 @@ from rnsdask.lazy.foreign import (
 )
 from rnsdask.lazy.inputs import convert_any, is_on_disk, make_readable
 from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.read import read_words
 from rnsdask.positional.system import Positional
 from rnsdask.rns.foreign import Moduli, system_of
 from rnsdask.rns.system import RNS

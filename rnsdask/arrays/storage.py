@@ -5,18 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
-from itertools import accumulate
 from typing import Any, Literal, Self, overload
 
 import dask.array as da
 import numpy as np
-from dask.base import tokenize
 from dask.delayed import Delayed
 
 from rnsdask import store
 from rnsdask.arrays.collection import NumberCollection
-from rnsdask.backend import WorkersArray, check_backend, to_backend
-from rnsdask.cluster.limits import check_graph
+from rnsdask.backend import to_backend
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
 from rnsdask.core.axes import axis_index
@@ -25,10 +22,10 @@ from rnsdask.core.moduli import as_bool
 from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.core.ways import REPLACE, Message, Setting, must, with_ways
 from rnsdask.lazy import write
-from rnsdask.lazy.blocks import divide, read_block
-from rnsdask.lazy.chunks import normalize_chunks, rechunk, store_chunks
+from rnsdask.lazy.chunks import rechunk, store_chunks
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.promotion import convert_to_stored
+from rnsdask.lazy.read import read_words
 from rnsdask.lazy.write import reads
 
 _MODES = ("w-", "w", "a", "r+")
@@ -156,7 +153,7 @@ class Storage(NumberCollection):
     def storable_lengths(self) -> tuple[int, ...]:
         """Return the lengths of a stored chunk along each axis, for a Dask array with storable chunks."""
         chunks: Any = "auto" if self.size == 0 else self.chunksize
-        return layout.normalize_chunks(chunks, self.shape, self.system.words32)
+        return layout.plan_chunks(chunks, self.shape, self.system.words32).chunks
 
     def with_storable_chunks(self) -> Self:
         """Rechunk to chunks of one length along each axis, the longest one, for a store."""
@@ -165,7 +162,7 @@ class Storage(NumberCollection):
             return self.rechunk("auto")
         if layout.are_regular(self.chunks):
             return self
-        return self.rechunk(layout.storable_chunks(self.chunks, self.shape, self.system.words32))
+        return self.rechunk(layout.storable_plan(self.chunks, self.system.words32).chunks)
 
 
 def check_not_its_own(array: Any, location: store.Location, overwrite: bool) -> None:
@@ -192,20 +189,19 @@ def _checked_mode(mode: str | None, append_dim: int | None, overwrite: bool) -> 
 
 def _make_storable(array: Any, chunks: layout.Chunks | None) -> tuple[Any, tuple[int, ...]]:
     """Return the array as a Dask array with the chunks of its store, and the chunks' lengths."""
-    rows = array.system.words32
     if chunks is not None:
-        lengths = store_chunks(chunks, array.shape, rows, array._lengths)
+        lengths = store_chunks(chunks, array.shape, array.system.words32, array._lengths)
         return array.rechunk(chunks), lengths
-    if array._is_lazy and not layout.are_regular(array.chunks):
-        lengths = layout.storable_chunks(array.chunks, array.shape, rows)
+    source = array.with_storable_chunks()
+    lengths = source.storable_lengths()
+    if array._is_lazy and source is not array:
         warnings.warn(
             "the array's chunks differ along an axis, which those of a store cannot: it gets chunks of "
             f"{lengths}; rechunk() before, or chunks=, chooses others",
             UserWarning,
             stacklevel=3,
         )
-    source = array.with_storable_chunks()
-    return source, source.storable_lengths()
+    return source, lengths
 
 
 def _write(words: da.Array, writer: store.ArrayWriter, compute: bool, **how: Any) -> Delayed | None:
@@ -286,46 +282,3 @@ def _system_of_both(stored: NumberSystem, appended: NumberSystem) -> NumberSyste
         max(bounds) if len(bounds) == 2 else None
     )
     return both
-
-
-# ---- reading ----------------------------------------------------------------------------------------------
-
-
-def read_words(
-    info: store.StoreInfo,
-    *,
-    chunks: layout.Chunks | None = None,
-    part: int | None = None,
-    backend: str = "cpu",
-) -> da.Array:
-    """Read the residues of a complete store lazily, as :func:`.open_zarr` says."""
-    check_backend(backend)
-    if chunks is None:
-        check_graph(info.n_chunks, info.path)
-        return _read_in(info, layout.cut_chunks(info.chunks, info.shape), part, backend)
-    stored = layout.cut_chunks(info.chunks, info.shape)
-    wanted = normalize_chunks(chunks, info.shape, info.system.words32, stored)
-    if part is None and _are_joined(info, wanted):
-        return _read_in(info, wanted, None, backend)
-    check_graph(info.n_chunks, info.path)
-    return rechunk(_read_in(info, stored, part, backend), ((info.system.rows,), *wanted))
-
-
-def _are_joined(info: store.StoreInfo, chunks: layout.Lengths) -> bool:
-    """Whether each chunk consists of whole stored chunks."""
-    return all(
-        all(lengths) and all(start % stored == 0 for start in accumulate(lengths[:-1], initial=0))
-        for lengths, stored in zip(chunks, info.chunks, strict=True)
-    )
-
-
-def _read_in(info: store.StoreInfo, chunks: layout.Lengths, part: int | None, backend: str) -> da.Array:
-    """Read a store in chunks that are whole stored ones, parts of them, or several joined."""
-    part, chunks = divide(info, chunks, part)
-    how: dict[str, Any] = {"part": part, "backend": backend}
-    # This process cannot know whether the reading processes have a GPU.
-    like = np.empty(0) if backend == "cpu" else np.empty(0).view(WorkersArray)
-    name = f"open-zarr-{tokenize(info, how, chunks)}"
-    how.update(rows=info.system.rows, dtype=info.system.word_dtype, chunks=chunks, like=like)
-    words: da.Array = map_chunks(read_block, located=True, name=name, info=info, **how)
-    return words

@@ -1,4 +1,4 @@
-"""The commands ``det``, ``rank``, ``charpoly``, ``solve`` and ``resultant``: exact results, also printed."""
+"""Commands of linear algebra and ``resultant``: exact results, printed or written to stores."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -118,16 +118,39 @@ def rank(path: str, primes: str | None, **options: Any) -> None:
     _compute("rank", [path], _of_matrix("rank"), **options)
 
 
-@click.command(cls=Command)
-@click.argument("a", metavar="A", shell_complete=complete_path)
-@click.argument("b", metavar="B", shell_complete=complete_path)
-@_with_results
-@click.option(
+_denominators = click.option(
     "--denominators",
     metavar="STORE",
     shell_complete=complete_path,
     help="With -o, of integers: a new store of the denominators.",
 )
+
+
+@click.command(cls=Command)
+@store_argument
+@_with_results
+@_denominators
+def rref(path: str, **options: Any) -> None:
+    """Print the reduced row echelon forms of the matrices in STORE.
+
+    Matrices are along the last two axes, of any shape and rank. Pivots are 1, and the rest of their columns
+    0. Forms of integers are rational numbers: numerators, and one denominator for each matrix.
+    """
+
+    def function(array: Any) -> Any:
+        from rnsdask import linalg
+
+        *form, _ = linalg.rref(array)  # pivots are seen in the form
+        return form[0] if len(form) == 1 else tuple(form)
+
+    _compute("rref", [path], function, **options)
+
+
+@click.command(cls=Command)
+@click.argument("a", metavar="A", shell_complete=complete_path)
+@click.argument("b", metavar="B", shell_complete=complete_path)
+@_with_results
+@_denominators
 @click.option(
     "--any",
     "of_any",
@@ -231,15 +254,19 @@ def _compute(
         refuse("--denominators and options of moduli are for integers; these are elements of fields")
     if of_fields and checkpoint is not None:
         refuse("--checkpoint is for integers; results of elements of fields resume with -o and --resume")
-    are_rational = operation == "solve" and not of_fields and "modulo" not in (about or {})
+    are_rational = operation in ("rref", "solve") and not of_fields and "modulo" not in (about or {})
     if are_rational and (output is None) != (denominators is None):
-        refuse("solutions over the rationals are two stores: give -o and --denominators, or neither")
+        refuse("results over the rationals are two stores: give -o and --denominators, or neither")
     if output is not None and of_fields and operation != "rank":
-        from rnsdask.jobs.exact_results import axes_of, computing
+        from rnsdask.jobs.exact_results import chunks_of, computing, waiting_numbers
 
-        axes = axes_of(operation, about or {})
-        how: dict[str, Any] = {"of_fields": True, "read_in": lambda source: source.whole_axes(axes)}
-        how["memory"] = lambda array, *_: {"passes": computing(operation, array)}
+        parameters, backend = about or {}, options["backend"]
+        how: dict[str, Any] = {
+            "of_fields": True,
+            "read_in": lambda source: chunks_of(operation, source, backend, parameters),
+            "waiting": lambda *arrays: waiting_numbers(operation, *arrays),
+            "memory": lambda array, *_: {"passes": computing(operation, array)},
+        }
 
         def in_an_array(*arrays: Any) -> Any:
             found = function(*arrays)
@@ -363,6 +390,7 @@ EXACT_RESULTS = (
         "Print the characteristic polynomials of the matrices in STORE.",
         "They are det(z - A) of the matrices A along the last two axes, the coefficient of z**0 first.",
     ),
+    rref,
     solve,
     resultant,
 )

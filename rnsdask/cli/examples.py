@@ -213,6 +213,16 @@ $ rnsdask charpoly m.zarr
 1       -5
 2       1
 """,
+    "rref": """
+# w.zarr holds the matrix 1 2 3; 2 4 7, with pivots in the columns 0 and 2
+$ rnsdask rref w.zarr
+0,0     1
+0,1     2
+0,2     0
+1,0     0
+1,1     0
+1,2     1
+""",
     "solve": """
 # m.zarr holds the matrix 2 1; 1 3, and v.zarr the vector 1 1
 $ rnsdask solve m.zarr v.zarr

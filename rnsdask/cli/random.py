@@ -68,6 +68,7 @@ def random(
     check_store_path(path)
     lengths = _lengths(count, shape)
     from rnsdask.arrays import creation
+    from rnsdask.core.layout import ChunkPlan
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.hashes import job_hash
@@ -93,7 +94,7 @@ def random(
         seed = click.get_current_context().meta[DRAWN_SEED] = creation.fresh_seed()
     with refusing():
         array = creation.random(system, lengths, seed=seed, chunks=store_chunks(chunks, lengths, system.rows))
-    work = memory_plan.describe("random", [system], array.shape, array.words.chunksize[1:])
+    work = memory_plan.describe("random", [system], ChunkPlan.longest(array.words.chunks[1:]))
     about = {"shape": lengths, "chunks": array.words.chunksize[1:], "system": system}
     output = Output(path, job_hash("random", {}, seed=seed, **about), **mode)
     if is_done("random", output, as_json):

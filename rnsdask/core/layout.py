@@ -7,6 +7,7 @@ Shapes and chunks in this module leave the residue axis out.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
@@ -63,24 +64,6 @@ def default_chunk(n_moduli: int, count: int | None = None) -> int:
     return min(chunk, round_up(count, CHUNK_MULTIPLE)) if count else chunk
 
 
-def normalize_chunks(chunks: Chunks, shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
-    """Turn the chunks requested for a store, which are all alike, into the length along each axis.
-
-    ``"auto"`` means chunks of 64 to 128 MiB. Otherwise give one integer for all axes of numbers, or one for
-    each axis of `shape`; -1 is the whole axis. A chunk longer than its axis is cut down to the axis (along
-    the last one, if it is a multiple of 128, to the axis rounded up to 128). An axis of length 0 will grow:
-    its chunk is kept.
-    """
-    check_shape(shape)
-    if isinstance(chunks, str):
-        if chunks != "auto":
-            raise ValueError(must("chunks", f"be 'auto', an integer or a tuple of integers, got {chunks!r}"))
-        return _automatic_chunks(shape, n_moduli)
-    lengths = _chunk_lengths(chunks, shape)
-    outer = (min(c, s) if s else c for c, s in zip(lengths[:-1], shape[:-1], strict=True))
-    return (*outer, _last_chunk(lengths[-1], shape[-1]))
-
-
 def check_shape(shape: Sequence[int]) -> None:
     """Raise ValueError unless it can be the shape of an array of numbers."""
     if len(shape) == 0:
@@ -93,11 +76,6 @@ def check_shape(shape: Sequence[int]) -> None:
 def are_regular(chunks: Sequence[Sequence[int]]) -> bool:
     """Whether chunks are all alike along each axis, but for a shorter last one, as in a store."""
     return all(all(c == axis[0] for c in axis[:-1]) and axis[-1] <= axis[0] for axis in chunks)
-
-
-def storable_chunks(chunks: Sequence[Sequence[int]], shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
-    """Chunks for a store of a chunked array: the same, or the longest along an axis where they differ."""
-    return normalize_chunks(tuple(max(1, *axis) for axis in chunks), shape, n_moduli)
 
 
 def _last_chunk(chunk: int, length: int) -> int:
@@ -139,33 +117,114 @@ def _automatic_chunks(shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
     return tuple(reversed(chunks))
 
 
-def chunk_grid(shape: Sequence[int], chunks: Sequence[int]) -> tuple[int, ...]:
-    """Return the number of chunks along each axis."""
-    return tuple(-(-length // chunk) for length, chunk in zip(shape, chunks, strict=True))
+@dataclass(frozen=True)
+class ChunkPlan:
+    """Division of an array into chunks of one length along each axis, as in a store.
 
-
-def cut_chunks(chunks: Sequence[int], shape: Sequence[int]) -> Lengths:
-    """Return the lengths of all chunks along each axis, the last one cut at the array's edge.
-
-    An axis of length 0 has one chunk of that length, as in Dask.
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape of the array of numbers, without an axis of words.
+    chunks : tuple of int
+        Chunk length along each axis of `shape`, which may be longer than the axis.
     """
-    axes = zip(chunks, shape, strict=True)
-    return tuple(tuple(min(c, n - i) for i in range(0, n, c)) or (0,) for c, n in axes)
+
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+
+    @classmethod
+    def longest(cls, lengths: Sequence[Sequence[int]]) -> "ChunkPlan":
+        """Plan for an array in chunks of these lengths along each axis: the longest, but at least 1."""
+        return ChunkPlan(tuple(map(sum, lengths)), tuple(max(1, *map(int, axis)) for axis in lengths))
+
+    @property
+    def count(self) -> int:
+        """Number of numbers."""
+        return math.prod(self.shape)
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Number of chunks along each axis."""
+        return tuple(-(-length // chunk) for length, chunk in zip(self.shape, self.chunks, strict=True))
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of chunks."""
+        return math.prod(self.grid)
+
+    @property
+    def chunk_count(self) -> int:
+        """Number of numbers of a whole chunk."""
+        return math.prod(self.chunks)
+
+    @property
+    def lengths(self) -> Lengths:
+        """Lengths of all chunks along each axis, cut at the edge; an axis of length 0 has one, as in Dask."""
+        return tuple(
+            (chunk,) * (length // chunk) + ((length % chunk,) if length % chunk or not length else ())
+            for length, chunk in zip(self.shape, self.chunks, strict=True)
+        )
+
+    @property
+    def split_axis(self) -> int:
+        """Axis along which a chunk is read in parts: the first that is longer than 1."""
+        return next((axis for axis, length in enumerate(self.chunks) if length > 1), len(self.chunks) - 1)
+
+    @property
+    def is_consecutive(self) -> bool:
+        """Whether the chunks, one after another, are the array in C order."""
+        divided = [axis for axis, count in enumerate(self.grid) if count > 1]
+        return not divided or math.prod(self.chunks[: divided[-1]]) == 1
+
+    def indices(self) -> Iterator[tuple[int, ...]]:
+        """Iterate over the indices of all chunks in the grid, in C order."""
+        return grid_indices(self.grid)
+
+    def slices(self, index: Sequence[int]) -> tuple[slice, ...]:
+        """Return the part of the array that the chunk at `index` of the grid covers, cut at the edge."""
+        grid = self.grid
+        if len(index) != len(grid) or not all(0 <= i < count for i, count in zip(index, grid, strict=True)):
+            raise IndexError(f"no chunk {tuple(index)} in a grid of {grid} chunks")
+        places = zip(index, self.chunks, self.shape, strict=True)
+        return tuple(slice(i * c, min((i + 1) * c, s)) for i, c, s in places)
+
+    def part_shape(self, index: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of a chunk, cut at the edge; an axis of length 0 has one chunk, as in Dask."""
+        places = zip(index, self.chunks, self.shape, strict=True)
+        return tuple(min(c, s - i * c) for i, c, s in places)
 
 
-def are_consecutive(shape: Sequence[int], chunks: Sequence[int]) -> bool:
-    """Whether the chunks, one after another, are the array in C order."""
-    divided = [axis for axis, count in enumerate(chunk_grid(shape, chunks)) if count > 1]
-    return not divided or math.prod(chunks[: divided[-1]]) == 1
+def plan_chunks(chunks: Chunks, shape: Sequence[int], words: int) -> ChunkPlan:
+    """Plan the chunks of a store, which are all alike, as they are requested, for numbers of `words` words.
+
+    ``"auto"`` means chunks of 64 to 128 MiB. Otherwise give one integer for all axes of numbers, or one for
+    each axis of `shape`; -1 is the whole axis. A chunk longer than its axis is cut down to the axis (along
+    the last one, if it is a multiple of 128, to the axis rounded up to 128). An axis of length 0 will grow:
+    its chunk is kept.
+    """
+    check_shape(shape)
+    if isinstance(chunks, str):
+        if chunks != "auto":
+            raise ValueError(must("chunks", f"be 'auto', an integer or a tuple of integers, got {chunks!r}"))
+        return ChunkPlan(tuple(shape), _automatic_chunks(shape, words))
+    lengths = _chunk_lengths(chunks, shape)
+    outer = (min(c, s) if s else c for c, s in zip(lengths[:-1], shape[:-1], strict=True))
+    return ChunkPlan(tuple(shape), (*outer, _last_chunk(lengths[-1], shape[-1])))
 
 
-def check_consecutive(path: str, shape: Sequence[int], chunks: Sequence[int]) -> None:
+def storable_plan(lengths: Sequence[Sequence[int]], words: int) -> ChunkPlan:
+    """Plan the chunks of a store for an array in chunks: the same, or the longest where they differ."""
+    longest = ChunkPlan.longest(lengths)
+    return plan_chunks(longest.chunks, longest.shape, words)
+
+
+def check_consecutive(path: str, plan: ChunkPlan) -> None:
     """Raise JobError unless the chunks, one after another, are the array in C order."""
-    if not are_consecutive(shape, chunks):
+    if not plan.is_consecutive:
         raise JobError(
             Message(
-                f"{path}: its chunks of shape {tuple(chunks)} are not consecutive parts of the array of "
-                f"shape {tuple(shape)}; ",
+                f"{path}: its chunks of shape {tuple(plan.chunks)} are not consecutive parts of the array of "
+                f"shape {tuple(plan.shape)}; ",
                 Way.RECHUNK,
                 " makes such an array",
             )
@@ -185,19 +244,6 @@ def grid_indices(grid: Sequence[int]) -> Iterator[tuple[int, ...]]:
     for index in grid_indices(outer):
         for i in range(last):
             yield (*index, i)
-
-
-def chunk_slices(index: Sequence[int], shape: Sequence[int], chunks: Sequence[int]) -> tuple[slice, ...]:
-    """Return the part of the array that the chunk at `index` of the grid covers, cut at the array's edge."""
-    grid = chunk_grid(shape, chunks)
-    if len(index) != len(grid) or not all(0 <= i < count for i, count in zip(index, grid, strict=True)):
-        raise IndexError(f"no chunk {tuple(index)} in a grid of {grid} chunks")
-    return tuple(slice(i * c, min((i + 1) * c, s)) for i, c, s in zip(index, chunks, shape, strict=True))
-
-
-def part_shape(index: Sequence[int], shape: Sequence[int], chunks: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of a chunk, cut at the array's edge; an axis of length 0 has one chunk, as in Dask."""
-    return tuple(min(c, s - i * c) for i, c, s in zip(index, chunks, shape, strict=True))
 
 
 def check_residue_array(residues: Any, moduli: ModuliSet) -> None:

@@ -602,10 +602,11 @@ def convolve(a: Numbers, b: Numbers, *, mode: str, axis: int, overflow: str | No
     """Convolutions along an axis in a mode of :func:`.convolve`; with ``"flag"`` a pair, as of `matmul`."""
 
 
-# ---- whole arrays: matrices, along the last two axes, which are one chunk ----------------------------------
+# ---- whole arrays: matrices, along the last two axes -------------------------------------------------------
 #
-# Results over a field are elements. Over the integers they are Python ints or, with `moduli`, an RNS,
-# residues.
+# A matrix is one chunk. Over prime fields it may be in any chunks, except for `charpoly`, and if its elements
+# are polynomials. Results over a field are elements. Over the integers they are Python ints or, with `moduli`
+# (an RNS), residues.
 
 
 @row("arrays", footprint=OF_MATRICES)
@@ -638,7 +639,7 @@ def inv(x: Numbers, *, modulo: tuple[int, ...] | None = None, moduli: Any = None
     """Inverses of matrices, in the forms of `solve`."""
 
 
-@row("arrays")
+@row("arrays", footprint=OF_MATRICES)
 def rref(x: Numbers) -> tuple[Any, ...]:  # type: ignore[empty-body]
     """Reduced row echelon forms, over the rationals with denominators, and the pivots' columns."""
 

@@ -10,7 +10,7 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.core.layout import RESIDUE_DTYPE, Lengths, cut_chunks
+from rnsdask.core.layout import RESIDUE_DTYPE, ChunkPlan, Lengths
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import naming
 from rnsdask.jobs.hashes import job_hash
@@ -94,23 +94,22 @@ def _work(
     """Describe the job by its largest chunks, the most words of a number, and other `fields` of Work."""
     everything = [*arrays, made, array]
     infos = {source.path: source.info for source in sources}.values()
-    stored = [(cut_chunks(info.chunks, info.shape), info.shape) for info in infos]
-    layouts = [*stored, *((one.chunks, one.shape) for one in everything)]
-    sizes = [(tuple(max(1, *map(int, axis)) for axis in lengths), shape) for lengths, shape in layouts]
-    chunks, shape = max(sizes, key=lambda one: (math.prod(one[0]), math.prod(one[1])))
+    plans = map(ChunkPlan.longest, [*(info.lengths for info in infos), *(one.chunks for one in everything)])
+    largest = max(plans, key=lambda plan: (plan.chunk_count, plan.count))
     systems = [one.system for one in everything]
     alive = most_alive(made.chunks, array.chunks, array.shape)
-    alive += sum(_alive(*one, array) for one in stored)
+    alive += sum(_alive(info, array) for info in infos)
     held = (alive + waiting) * max(system.words32 for system in systems) * RESIDUE_DTYPE.itemsize
     how = {"stores": 1, "held": held, **fields}  # one store after the other
-    return memory_plan.describe(operation, systems, shape, chunks, [*infos], **how)
+    return memory_plan.describe(operation, systems, largest, [*infos], **how)
 
 
-def _alive(chunks: Lengths, shape: tuple[int, ...], array: Any) -> int:
+def _alive(stored: ChunkPlan, array: Any) -> int:
     """Most numbers of stored chunks in memory at a time while they are reshaped or rechunked."""
+    chunks, shape = stored.lengths, stored.shape
     if shape == array.shape:
         return most_alive(chunks, array.chunks, shape)
-    if math.prod(shape) != array.size:
+    if stored.count != array.size:
         return 0
     # Dask reshapes chunks that span all axes but the first.
     return most_alive(chunks, (chunks[0], *((length,) for length in shape[1:])), shape)

@@ -10,11 +10,12 @@ import numpy as np
 
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.core import layout, rows
+from rnsdask.core import rows
 from rnsdask.core.errors import ExpressionError, JobError
 from rnsdask.core.extension import enough_moduli, needed_product
-from rnsdask.core.layout import RESIDUE_DTYPE
-from rnsdask.core.ways import Kind, Message, Setting, Way
+from rnsdask.core.layout import RESIDUE_DTYPE, ChunkPlan, storable_plan
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.ways import Conversions, Kind, Message, Setting, Way, with_ways
 from rnsdask.expressions.expression import Evaluation, evaluate
 from rnsdask.expressions.functions import BOOLEANS, NUMBERS, SIGNS
 from rnsdask.expressions.required_bits import Known, range_of_steps
@@ -22,8 +23,12 @@ from rnsdask.expressions.syntax import Expression, parse
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.derivation import bytes_read, most_alive
 from rnsdask.jobs.memory_plan import Work
-from rnsdask.jobs.sources import OF_NUMBERS, Source, check_overflow, open_plain
+from rnsdask.jobs.sources import OF_NUMBERS, Source, check_overflow
 from rnsdask.lazy.chunks import rechunk
+from rnsdask.lazy.plan import conversions_between
+from rnsdask.lazy.read import read_plain
+from rnsdask.positional.system import Positional
+from rnsdask.rns.system import least_system
 
 SINGLE = ""
 """Name of the result of an unnamed expression."""
@@ -61,7 +66,7 @@ class Operand:
         """Open the complete store or plain array at a path; StoreError if it is missing."""
         if store.is_plain(path):
             info = store.open_plain(path)
-            return cls(info, open_plain(info, backend))
+            return cls(info, read_plain(info, backend))
         source = Source.at(path, OF_NUMBERS)
         return cls(source.info, source.array(backend=backend))
 
@@ -165,7 +170,7 @@ def prepare(
     _check_used(expressions, paths)
     opened = {path: Operand.at(path, backend) for path in dict.fromkeys(paths.values())}
     operands = {name: opened[path] for name, path in paths.items()}
-    _check_one_kind(operands)
+    _check_one_kind(expressions, operands)
     _check_overflow(operands, paths, overflow)
     extension = None
     systems = [operand.array.system for operand in operands.values() if operand.is_number]
@@ -202,22 +207,42 @@ def _check_used(expressions: Mapping[str, Expression], paths: Mapping[str, str])
             raise ExpressionError(f"the name {name!r} is that of a store and of an expression")
 
 
-def _check_one_kind(operands: Mapping[str, Operand]) -> None:
+def _check_one_kind(expressions: Mapping[str, Expression], operands: Mapping[str, Operand]) -> None:
+    """Raise ExpressionError for numbers of several kinds; a way out leads to a kind that expressions take."""
     kinds = {type(operand.array): name for name, operand in operands.items() if operand.is_number}
-    if len(kinds) > 1:
-        first, second, *_ = (Message(f"{name} is ", Kind.of(kind, "a")) for kind, name in kinds.items())
-        raise ExpressionError(
-            Message(
-                first,
-                ", and ",
-                second,
-                ", which do not mix; ",
-                Way.RESIDUES_ALONE,
-                " makes ",
-                Kind("RNSArray", "a"),
-                " of any of them",
-            )
-        )
+    if len(kinds) < 2:
+        return
+    first, second, *_ = (Message(f"{name} is ", Kind.of(kind, "a")) for kind, name in kinds.items())
+    systems = [operands[name].array.system for name in kinds.values()]
+    known = {system.table_name: system for system in (least_system(0, 1, True), Positional(64), *systems)}
+    a, b, *_ = systems
+    ways = conversions_between(
+        a, b, lambda table: table in known and _take(expressions, operands, known[table])
+    )
+    none = "no kind of numbers has all operations of the expressions"
+    what = Message(first, ", and ", second, ", which do not mix")
+    raise ExpressionError(with_ways(what, Conversions(ways) if ways else none))
+
+
+def _take(
+    expressions: Mapping[str, Expression], operands: Mapping[str, Operand], system: NumberSystem
+) -> bool:
+    """Whether expressions take numbers of one system in the place of all operands' numbers.
+
+    ExpressionError for expressions that are wrong for numbers of any kind.
+    """
+    values: dict[str, Any] = {}
+    for name, operand in operands.items():
+        words = da.zeros((system.rows, *operand.array.shape), dtype=system.word_dtype, chunks=-1)
+        values[name] = system.array_type(words, system) if operand.is_number else operand.array
+    try:
+        for name, expression in expressions.items():
+            values[name] = evaluate(expression, values, "raise")
+    except ExpressionError as error:
+        if error.__cause__ is None:
+            raise
+        return not isinstance(error.__cause__, TypeError)  # which says that an operation is lacking
+    return True
 
 
 def _check_overflow(operands: Mapping[str, Operand], paths: Mapping[str, str], overflow: str | None) -> None:
@@ -250,8 +275,7 @@ def _work(
     return memory_plan.describe(
         "eval",
         systems,
-        largest.shape[1:],
-        largest.chunksize[1:],
+        ChunkPlan.longest(largest.chunks[1:]),
         [operand.info for operand in opened.values()],
         beside=extended + steps / rows,
         passes=sum(evaluation.passes for evaluation in evaluations.values()),
@@ -269,8 +293,7 @@ def storable(value: Any) -> Any:
     """Rechunk values to chunks that a store can have."""
     if isinstance(value, NumberArray):
         return value.with_storable_chunks()
-    chunks = layout.storable_chunks(value.chunks, value.shape, 1)
-    return rechunk(value, layout.normalize_chunks(chunks, value.shape, 1))
+    return rechunk(value, storable_plan(value.chunks, 1).chunks)
 
 
 # ---- operands in common chunks -----------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def run(
                 target.find_kept(client)
         reductions = _reductions(prepared, wanted, outputs, count_flagged, backend)
         counts = [array for target in targets.values() for array in target.counts()]
-        pieces = [piece for some in pieces_of(*counts, *reductions.values()) for piece in some]
+        pieces = pieces_of(*counts, *reductions.values())
         names = [name for name in prepared.expressions if name in wanted or name in outputs]
         numbers, nbytes = sum(map(prepared.count, names)), prepared.bytes_read(names)
         how: dict[str, Any] = {"progress": progress, "label": "eval", "numbers": numbers, "nbytes": nbytes}

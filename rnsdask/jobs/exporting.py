@@ -123,7 +123,7 @@ def _numbers_of_plain(info: store.PlainInfo) -> Numbers:
         info.count * info.dtype.itemsize,
         (-(2**63), 2**63 - 1),
         True,
-        describe("export", [], info.shape, info.chunks, [info]),
+        describe("export", [], info, [info]),
         lambda index: store.read_plain_chunk(info, index).reshape(1, -1).astype("<i8"),
         decimal,
         lambda values: values[0].view(np.uint32).reshape(-1, 2),
@@ -155,7 +155,7 @@ def export_integers(
     not fit into a record or a NumPy file, or the chunks are not consecutive parts of the array.
     """
     form, info = form or OutputForm(), numbers.info
-    layout.check_consecutive(info.path, info.shape, info.chunks)
+    layout.check_consecutive(info.path, info)
     batches = numbers.batches(form.width or 0)
 
     def ints_of(words: Words) -> list[int]:
@@ -258,7 +258,7 @@ def export_residues(
     number out of the range of the moduli is a ValueError, unless numbers may `wrap`: their residues are then
     ambiguous. `advance` is called with the number of integers written since its last call.
     """
-    layout.check_consecutive(info.path, info.shape, info.chunks)
+    layout.check_consecutive(info.path, info)
     axis = axis_index(axis, len(info.shape) + 1)
     in_order = axis == len(info.shape)
     if not in_order and (not stream.seekable() or _only_appends(stream)):

@@ -56,23 +56,23 @@ def system_for(found: NumberRange, *, signed: bool, positional: bool = False) ->
 def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, rows: int) -> tuple[int, ...]:
     """Return chunks that are consecutive parts of an array in C order; ValueError if they cannot be."""
     if shape is None:
-        return layout.normalize_chunks(chunks, (0,), rows)
+        return layout.plan_chunks(chunks, (0,), rows).chunks
     if not shape or 0 in shape:
         raise ValueError(must("shape", f"have at least one number along each axis, got {shape}"))
     if chunks != "auto" and len(shape) > 1 and not isinstance(chunks, Sequence):
         count = as_integer(chunks, "chunks")
         chunks = _rows_of(math.prod(shape) if count == -1 else count, shape)
-    lengths = layout.normalize_chunks(chunks, shape, rows)
-    if not layout.are_consecutive(shape, lengths):
+    plan = layout.plan_chunks(chunks, shape, rows)
+    if not plan.is_consecutive:
         raise ValueError(
             Message(
-                f"chunks of shape {lengths} are not consecutive parts of an array of shape {shape}, which is "
-                "filled in C order; give the most integers of a chunk, and ",
+                f"chunks of shape {plan.chunks} are not consecutive parts of an array of shape {shape}, "
+                "which is filled in C order; give the most integers of a chunk, and ",
                 Way.RECHUNK,
                 " afterwards",
             )
         )
-    return lengths
+    return plan.chunks
 
 
 def _rows_of(count: int, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -89,8 +89,9 @@ def _parts(shape: tuple[int, ...] | None, chunks: tuple[int, ...]) -> Iterator[t
     if shape is None:
         yield from (((i,), chunks) for i in count())
         return
-    for index in layout.grid_indices(layout.chunk_grid(shape, chunks)):
-        yield index, layout.part_shape(index, shape, chunks)
+    plan = layout.ChunkPlan(shape, chunks)
+    for index in plan.indices():
+        yield index, plan.part_shape(index)
 
 
 # ---- Integers ---------------------------------------------------------------------------------------------
@@ -116,7 +117,8 @@ class Import:
     @property
     def work(self) -> Work:
         """Description of the job for the plan of its memory."""
-        return describe("import", [self.system], self.chunks, self.chunks, held=self.source.held)
+        one_chunk = layout.ChunkPlan(self.chunks, self.chunks)
+        return describe("import", [self.system], one_chunk, held=self.source.held)
 
     def run(self, *, any_chunks: bool = False, advance: Advance = lambda _: None) -> Transfer:
         """Write all integers, chunk by chunk.
@@ -156,7 +158,7 @@ class Import:
                     REPLACE,
                 )
             )
-        layout.check_consecutive(info.path, info.shape, info.chunks)
+        layout.check_consecutive(info.path, info)
         self.chunks = info.chunks
         # On the threads that the job was granted, because each holds a chunk in memory.
         with mapping(None) as map_chunks:
@@ -266,15 +268,15 @@ def work_of_import(array: RNSArray, source: Any, axis: int) -> Work:
     Whole chunks of a Zarr array are read, and wait in memory to be cut and joined to the written ones.
     """
     written = array.words.chunks[1:]
-    lengths = [max(1, *some) for some in written]
+    plan = layout.ChunkPlan.longest(written)
     if isinstance(source, np.ndarray):  # a file, which is read in the chunks that are written
-        return describe("residues", [array.system], array.shape, lengths)
+        return describe("residues", [array.system], plan)
     chunks = list(source.chunks)
     del chunks[axis]
     read = normalize_chunks(tuple(chunks), array.shape)
-    longest = max(lengths, [max(1, *some) for some in read], key=math.prod)
+    plan = max(plan, layout.ChunkPlan.longest(read), key=lambda one: one.chunk_count)
     waiting = most_alive(read, written, array.shape) * len(array.moduli) * layout.RESIDUE_DTYPE.itemsize
-    return describe("residues", [array.system], array.shape, longest, held=waiting)
+    return describe("residues", [array.system], plan, held=waiting)
 
 
 def import_residues(

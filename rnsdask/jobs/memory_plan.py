@@ -20,9 +20,9 @@ from rnsdask.backend.cpu.trees import may_need_tables
 from rnsdask.cluster.connecting import THREADS_PER_GPU
 from rnsdask.cluster.limits import GRAPH_BYTES, process_limit
 from rnsdask.cluster.workers import ask_workers, workers_of
-from rnsdask.core import layout, rows
+from rnsdask.core import rows
 from rnsdask.core.errors import JobError
-from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE
+from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE, ChunkPlan, round_up
 from rnsdask.core.messages import tell
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import POWER_TABLES, Footprint
@@ -160,23 +160,20 @@ class Work:
 def describe(
     operation: str,
     systems: Sequence[NumberSystem],
-    shape: Sequence[int],
-    chunks: Sequence[float],
+    plan: ChunkPlan,
     sources: Sequence[store.StoreInfo | store.PlainInfo] = (),
     *,
     beside: float = 0,
     room: int = 0,
     **fields: Any,
 ) -> Work:
-    """Describe a job by the systems of its numbers, the layout of its largest array, and its stores.
+    """Describe a job by the systems of its numbers, the chunks of its largest array, and its stores.
 
     A task reads a chunk of each of the `sources`, and holds arrays `beside` those of the footprint of the
     operation, a command, and `room` for a matrix. `fields` are those of :class:`Work` that differ.
     """
     footprint = FOOTPRINTS[operation] if operation in FOOTPRINTS else rows.ROWS[operation].footprint
     words = max((system.words32 for system in systems), default=2)  # plain values have up to 64 bits
-    lengths = [max(1, int(length)) for length in chunks]
-    count = max(math.prod(layout.chunk_grid(shape, lengths)), 1)
     beyond = max(map(_numbers_beyond, sources), default=0)
     known = {
         "moduli": max((len(system.residue_moduli or ()) for system in systems), default=0),
@@ -187,18 +184,18 @@ def describe(
         "passes": footprint.passes,
     }
     arrays = footprint.arrays + footprint.words / words + beside
-    return Work(operation, words, math.prod(lengths), count, arrays, **known | fields)
+    return Work(operation, words, plan.chunk_count, max(plan.n_chunks, 1), arrays, **known | fields)
 
 
-def _numbers_beyond(info: store.StoreInfo | store.PlainInfo) -> int:
+def _numbers_beyond(plan: ChunkPlan) -> int:
     """Numbers that a chunk's file has beyond the ends of its axes."""
-    return math.prod(info.chunks) - math.prod(map(min, info.chunks, (max(1, n) for n in info.shape)))
+    return plan.chunk_count - math.prod(map(min, plan.chunks, (max(1, n) for n in plan.shape)))
 
 
 def work_on(info: store.StoreInfo, operation: str, *others: store.StoreInfo) -> Work:
     """Describe a job that reads a store, and `others` like it, or writes one like it."""
     beside = info.system.arrays_beside
-    return describe(operation, [info.system], info.shape, info.chunks, [info, *others], beside=beside)
+    return describe(operation, [info.system], info, [info, *others], beside=beside)
 
 
 def work_of_topk(info: store.StoreInfo, k: int) -> Work:
@@ -313,19 +310,19 @@ def _part(work: Work, places: list[Place], info: store.StoreInfo | None) -> int:
     """The greatest length of parts of a chunk with which the job fits everywhere, 0 if none does."""
     if info is None or not info.has_chunk_files:
         return 0
-    inner = math.prod(info.chunks[store.split_axis(info.chunks) + 1 :])
+    inner = math.prod(info.chunks[info.split_axis + 1 :])
     lengths = [inner * length for length in part_lengths(info)]
     return min(place.longest_fitting(work, lengths, place.threads) for place in places) // inner
 
 
 def part_lengths(info: store.StoreInfo) -> list[int]:
     """Lengths into which a store's chunks can be divided evenly, as chunks of another store have to be."""
-    axis = store.split_axis(info.chunks)
+    axis = info.split_axis
     chunk, grid = info.chunks[axis], info.grid[axis]
     is_aligned = axis == len(info.chunks) - 1 and chunk % CHUNK_MULTIPLE == 0
     unit = CHUNK_MULTIPLE if is_aligned else 1
     most = min(_MOST_PARTS, -(-chunk // unit))
-    lengths = {layout.round_up(-(-chunk // parts), unit) for parts in range(2, most + 1)}
+    lengths = {round_up(-(-chunk // parts), unit) for parts in range(2, most + 1)}
     return sorted(length for length in lengths if length < chunk and (grid == 1 or chunk % length == 0))
 
 

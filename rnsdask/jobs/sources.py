@@ -6,23 +6,14 @@ Jobs that make no Dask array import this module too, so that ``dask.array`` is i
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from dask.base import tokenize
+from typing import Any
 
 from rnsdask import store
-from rnsdask.backend import naming_gpu_memory, to_backend
-from rnsdask.cluster.limits import check_graph
-from rnsdask.core import layout, rows
+from rnsdask.core import rows
 from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
-from rnsdask.core.place import Place
 from rnsdask.core.ways import REPLACE, Message, with_ways
-
-if TYPE_CHECKING:
-    import dask.array as da
 
 OF_INTEGERS: store.Kind = attrgetter("overflows")
 """Accept stores of integers, whose results can be out of range, unlike elements of fields."""
@@ -59,28 +50,6 @@ class Source:
         if hasattr(array, method):
             return array
         raise JobError(Message(f"{self.path}: {method}: ", self.info.system.lacking(rows.residues_modulo)))
-
-
-def open_plain(info: store.PlainInfo, backend: str = "cpu") -> "da.Array":
-    """Open a complete plain array as a lazy one, with chunks on a processor as in :func:`.open_zarr`."""
-    from rnsdask.lazy.map import map_chunks
-
-    check_graph(info.n_chunks, info.path)
-    chunks = layout.cut_chunks(info.chunks, info.shape)
-    options: dict[str, Any] = {"dtype": info.dtype, "located": True, "info": info, "backend": backend}
-    name = f"open-plain-{tokenize(info, backend)}"
-    values = map_chunks(_read_block, rows=1, chunks=chunks, name=name, **options)
-    array: da.Array = values[0]
-    return array
-
-
-def _read_block(*, info: store.PlainInfo, backend: str, place: Place) -> Any:
-    if info.count:
-        values = store.read_plain_chunk(info, place.index)
-    else:  # Dask has empty chunks for an empty array
-        values = np.empty(layout.part_shape(place.index, info.shape, info.chunks), dtype=info.dtype)
-    with naming_gpu_memory(info.chunk_name(place.index)):
-        return to_backend(values[None], backend)
 
 
 # ---- checks before a job ----------------------------------------------------------------------------------

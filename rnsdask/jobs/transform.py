@@ -6,9 +6,8 @@ parts that chunks send, the next reads the parts that chunks receive. So memory 
 and each pass is an ordinary job, which survives the death of workers and can be resumed.
 """
 
-import math
 import re
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,19 +15,18 @@ from typing import TYPE_CHECKING, Any
 import dask.array as da
 
 from rnsdask import store
-from rnsdask.arrays.creation import open_words
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.core import rows
 from rnsdask.core.errors import StoreError
-from rnsdask.core.layout import RESIDUE_DTYPE, default_chunk
+from rnsdask.core.layout import RESIDUE_DTYPE, ChunkPlan, default_chunk
 from rnsdask.fields.ntt import FourStep
 from rnsdask.jobs.hashes import job_hash
 from rnsdask.jobs.memory_plan import Work, describe
 from rnsdask.jobs.sources import Source, check_target
-from rnsdask.jobs.writing import Transfer, check_written, open_store, write, write_array
+from rnsdask.jobs.writing import Transfer, write_array
 from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.ntt import check_transform, divide_axis, intt, join_steps, ntt, transform_step
-from rnsdask.lazy.write import removing_failed
+from rnsdask.lazy.read import read_words
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -63,6 +61,10 @@ class Transform:
         """Bytes of residues that are read, in all passes."""
         return self.passes * int(self.result.nbytes)
 
+    def line_of(self, index: tuple[int, ...]) -> tuple[Any, ...]:
+        """Key by which a line's chunks, which are computed together, come one after another."""
+        return (*index[: self.axis], *index[self.axis + 1 :], index)
+
     def places(self, path: str) -> list[str]:
         """Paths of the stores between the passes, for an output at a path.
 
@@ -95,51 +97,48 @@ def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend:
     array = source.array()
     k = check_transform(function.__name__, array, axis, negacyclic)
     length, chunks = array.shape[k], array.words.chunksize[1:]
-    block = block_length(array, k)
+    plan, words = ChunkPlan.longest(array.chunks), array.system.words32
+    block = block_length(plan, words, k)
     steps, result = None, array
     if block < length:
         steps = FourStep(array.system, length, block, inverse, negacyclic)
     else:
         lines = source.array(backend=backend, chunks={k: -1})
         result = function(lines, k, negacyclic).rechunk(chunks)
+    work = _work(source, plan, k, block)
     how = {"axis": k, "inverse": inverse, "negacyclic": negacyclic}
     job = job_hash("ntt", {"source": source.info}, block=block, **how)
-    return Transform(source, result, k, steps, backend, _work(source, array, k, block), job)
+    return Transform(source, result, k, steps, backend, work, job)
 
 
-def block_length(array: FieldArray, axis: int) -> int:
+def block_length(plan: ChunkPlan, words: int, axis: int) -> int:
     """Length along the axis that a task transforms: the whole axis if that is a chunk, else 64 to 128 MiB.
 
     It is at least the square root of the axis' length, so that rows and columns of a matrix both fit.
     """
-    length = array.shape[axis]
-    if array.words.numblocks[axis + 1] == 1:
+    length = plan.shape[axis]
+    if plan.grid[axis] == 1:
         return length
     least = 1 << -(-(length.bit_length() - 1) // 2)
-    room = default_chunk(array.system.words32 * _count_lines(array, axis))
-    return min(length, max(least, room))
+    return min(length, max(least, default_chunk(words * _count_lines(plan, axis))))
 
 
-def _count_lines(array: FieldArray, axis: int) -> int:
+def _count_lines(plan: ChunkPlan, axis: int) -> int:
     """Number of lines along the axis that cross a chunk."""
-    return max(1, math.prod(int(c) for k, c in enumerate(array.words.chunksize[1:]) if k != axis))
+    return plan.chunk_count // plan.chunks[axis]
 
 
-def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
+def _work(source: Source, plan: ChunkPlan, axis: int, block: int) -> Work:
     """Describe the job by its longest chunk, and the most tasks of a pass."""
-    words, lines, chunk = array.system.words32, _count_lines(array, axis), array.words.chunksize[axis + 1]
-    length = array.shape[axis]
-    tasks = math.prod(array.words.numblocks[1:])
+    system, length, chunk = source.info.system, plan.shape[axis], plan.chunks[axis]
+    number, lines, tasks = system.words32 * RESIDUE_DTYPE.itemsize, _count_lines(plan, axis), plan.n_chunks
     if block < length:
-        batch = tasks // array.words.numblocks[axis + 1]
-        tasks = max(tasks, batch * (length // block) ** 2)
+        tasks = max(tasks, tasks // plan.grid[axis] * (length // block) ** 2)
     # Part of the axis that waits to be joined to a block, and then to chunks.
-    held = 0 if chunk == length else (block + 2 * chunk) * lines * words * RESIDUE_DTYPE.itemsize
+    held = 0 if chunk == length else (block + 2 * chunk) * lines * number
     # Where roots of unity move digits: factors of the passes and of their twist, and their sources.
-    has_factors = rows.multiply_by_root.name in array.system.table
-    constants = 4 * block * words * RESIDUE_DTYPE.itemsize if has_factors else 0
-    how = {"held": held, "constants": constants}
-    work = describe("ntt", [array.system], array.shape, array.words.chunksize[1:], [source.info], **how)
+    constants = 4 * block * number if rows.multiply_by_root.name in system.table else 0
+    work = describe("ntt", [system], plan, [source.info], held=held, constants=constants)
     return replace(work, numbers=max(work.numbers, lines * max(block, chunk)), chunks=max(1, tasks))
 
 
@@ -151,28 +150,19 @@ def write_transform(
     Stores between passes stay after an error, unless the disk is full.
     """
     check_target(output, [transform.source])
-    path, decision = str(output.path), output.decide()
-    resumed = decision is store.Decision.GO_ON
+    path = str(output.path)
     for place in transform.places(path):  # detects a name that is too long before anything is written
         store.state(store.locate(place))
-    result = transform.result
-    if transform.steps and not resumed:  # two stores at a time
-        store.check_room({store.locate(path): 2 * int(result.nbytes)})
-    writer = open_store(result, output, decision)
+    if transform.steps and output.decide() is not store.Decision.GO_ON:  # two stores at a time
+        store.check_room({store.locate(path): 2 * int(transform.result.nbytes)})
     clear = partial(_remove_left_behind, transform, path)
-    with nullcontext() if resumed else removing_failed(writer.discard, clear):
-        if not resumed:  # the output belongs to this job now, so other jobs' stores are obsolete
-            clear()
-        words: Any = _run_passes(transform, path, client, progress) if transform.steps else result.words
-        kept, damaged = check_written([(writer, words)], client) if resumed else (set(), set())
-        missing = [index for index in writer.indices() if index not in kept]
-        # All chunks of a line together, as they are computed.
-        missing.sort(key=lambda index: (*index[: transform.axis], *index[transform.axis + 1 :], index))
-        amount: dict[str, Any] = {"numbers": result.size, "nbytes": result.nbytes}
-        label = f"ntt, pass {transform.passes}" if transform.steps else "ntt"
-        write(words, writer, missing, client, progress=progress, label=label, **amount)
-        clear()
-    return Transfer(result.size, transform.bytes_read, result.nbytes, len(kept), len(damaged))
+    passes = partial(_run_passes, transform, path, client, progress) if transform.steps else None
+    label = f"ntt, pass {transform.passes}" if transform.steps else "ntt"
+    how: dict[str, Any] = {"label": label, "progress": progress, "order": transform.line_of}
+    # Once the output belongs to this job, other jobs' stores are obsolete.
+    done = write_array(transform.result, output, client, make=passes, begun=clear, failed=clear, **how)
+    clear()
+    return replace(done, bytes_read=transform.bytes_read)
 
 
 def _remove_left_behind(transform: Transform, path: str) -> None:
@@ -209,6 +199,4 @@ def _run_passes(transform: Transform, path: str, client: "Client | None", progre
 
 
 def _words_at(place: store.Location) -> da.Array:
-    words: Any = open_words(store.open_info(place, store.all_systems)).words
-    lazy: da.Array = words
-    return lazy
+    return read_words(store.open_info(place, store.all_systems))

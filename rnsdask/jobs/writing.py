@@ -62,34 +62,40 @@ def write_array(
     progress: bool = False,
     label: str = "write",
     compare_all: bool = False,
+    make: "Callable[[], da.Array] | None" = None,
+    order: Callable[[Index], Any] | None = None,
     begun: Callable[[], object] = lambda: None,
+    failed: Callable[[], object] = lambda: None,
 ) -> Transfer:
     """Compute a lazy array into a store with the same chunks.
 
     In an incomplete store that the job resumes (:meth:`.Output.decide`), only missing and damaged chunks are
     written. With `compare_all` all kept chunks are compared with the array's, not only the first: for jobs
-    whose hash does not show whether operands are unchanged. Progress is shown as `label`; `begun` is called
-    once the store exists, before its first chunk is computed.
+    whose hash does not show whether operands are unchanged. Progress is shown as `label`. Once the store
+    exists, `make` gives the words, if they are not the array's; chunks are written in the `order` of a key of
+    their indices, by default in C order.
 
-    An error of the data removes a store that was begun, unless it was resumed. JobError or StoreError if the
-    store to resume does not match the array, or was begun by another job.
+    An error of the data removes a store that was begun, unless it was resumed. Only in a store that this call
+    begins, `begun` is called before its first chunk is computed, and `failed` after such an error. JobError
+    or StoreError if the store to resume does not match the array, or was begun by another job.
     """
     decision = output.decide()
     source = array.with_storable_chunks()
     if decision is store.Decision.DONE:
         return Transfer(array.size, 0, array.nbytes, math.prod(source.numblocks))
     resumed = decision is store.Decision.GO_ON
-    words: Any = source.words
     kept: set[Index] = set()
     damaged: set[Index] = set()
     writer = open_store(source, output, decision, any_job=compare_all)
-    with nullcontext() if resumed else removing_failed(writer.discard):
-        begun()
+    with nullcontext() if resumed else removing_failed(writer.discard, failed):
+        if not resumed:
+            begun()
+        words: Any = make() if make else source.words
         if resumed:
             kept, damaged = check_written([(writer, words)], client)
             if compare_all:
                 compute(counts(words, _Comparison(writer), sorted(kept)), client)
-        missing = [index for index in writer.indices() if index not in kept]
+        missing = sorted((index for index in writer.indices() if index not in kept), key=order)
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
         write(words, writer, missing, client, progress=progress, label=label, **amount)
     return Transfer(array.size, 0, array.nbytes, len(kept), len(damaged))
@@ -138,7 +144,8 @@ def write(
     **how: Any,
 ) -> None:
     """Compute and write the chunks at some indices, and finish; `how` has options of `compute`."""
-    compute([piece for some in pieces_of(*counts(blocks, writer, indices)) for piece in some], client, **how)
+    written = counts(blocks, writer, indices)
+    compute(pieces_of(*written), client, **how)
     writer.finish()
 
 

@@ -15,8 +15,8 @@ from dask.highlevelgraph import HighLevelGraph
 from rnsdask import store
 from rnsdask.backend import Array, check_backend, has_gpu, naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
-from rnsdask.core import layout
 from rnsdask.core.errors import abbreviate
+from rnsdask.core.layout import ChunkPlan, Lengths
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Grid, Place
 from rnsdask.lazy.call import Call
@@ -28,25 +28,25 @@ _SPLIT_EVERY = 16
 """Results that one task combines."""
 
 
-def divide(
-    info: store.StoreInfo, chunks: layout.Lengths, part: int | None
-) -> tuple[int | None, layout.Lengths]:
-    """Divide stored chunks into parts along one axis; return the parts' length, None if they are whole.
+def divide(info: store.StoreInfo, part: int | None) -> tuple[int | None, Lengths]:
+    """Divide stored chunks into parts along one axis.
 
-    ValueError if it is less than 1, or the store's chunks cannot be read in parts.
+    Return the parts' length, None if they are whole, and the lengths of all along each axis. ValueError if
+    it is less than 1, or the store's chunks cannot be read in parts.
     """
+    lengths = info.lengths
     if part is None or (part := _check_part(info, as_integer(part, "part"))) is None:
-        return None, chunks
-    axis = store.split_axis(info.chunks)
-    divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
-    return part, (*chunks[:axis], divided, *chunks[axis + 1 :])
+        return None, lengths
+    axis = info.split_axis
+    divided = tuple(min(part, c - i) for c in lengths[axis] for i in range(0, c, part))
+    return part, (*lengths[:axis], divided, *lengths[axis + 1 :])
 
 
 def _check_part(info: store.StoreInfo, part: int) -> int | None:
     """Check the length of parts; None if they are whole chunks."""
     if part < 1:
         raise ValueError(f"part must be at least 1, got {abbreviate(part)}")
-    if part >= info.chunks[store.split_axis(info.chunks)] or not info.count:
+    if part >= info.chunks[info.split_axis] or not info.count:
         return None
     if not info.has_chunk_files:
         raise ValueError(f"{info.path}: only local chunks without compression can be read in parts")
@@ -75,7 +75,7 @@ class Blocks:
         """Divide a store as :func:`.open_zarr` does; JobError if memory is too small for the tasks."""
         check_backend(backend)
         check_graph(info.n_chunks, info.path)
-        part, chunks = divide(info, layout.cut_chunks(info.chunks, info.shape), part)
+        part, chunks = divide(info, part)
         return cls(info, part, backend, Grid.of(chunks), tuple(map(len, chunks)))
 
     @property
@@ -128,7 +128,7 @@ def read_block(*, info: store.StoreInfo, part: int | None, backend: str, place: 
         return to_backend(np.empty(shape, dtype=info.system.word_dtype), backend)
     if part is None:
         return _read_joined(info, place.location, backend)
-    axis = store.split_axis(info.chunks)
+    axis = info.split_axis
     chunk, within = divmod(index[axis], -(-info.chunks[axis] // part))
     index = (*index[:axis], chunk, *index[axis + 1 :])
     residues = store.read_part(info, index, within * part, (within + 1) * part)
@@ -140,19 +140,19 @@ def _read_joined(info: store.StoreInfo, location: Sequence[tuple[int, int]], bac
     """Read the stored chunks that form a part of the array."""
     starts, shape = zip(*((start, stop - start) for start, stop in location), strict=True)
     first = tuple(start // length for start, length in zip(starts, info.chunks, strict=True))
-    grid = layout.chunk_grid(shape, info.chunks)
-    if math.prod(grid) == 1:
+    parts = ChunkPlan(shape, info.chunks)
+    if parts.n_chunks == 1:
         return read_whole_chunk(info, first, backend=backend)
     joined: Array = None
-    places = list(layout.grid_indices(grid))
+    places = list(parts.indices())
     indices = [tuple(i + j for i, j in zip(first, place, strict=True)) for place in places]
     # Chunks that wait to be joined take no more memory than the result, plus one chunk.
-    most = 4 * math.prod(shape) * info.system.words32 // info.chunk_bytes
+    most = 4 * parts.count * info.system.words32 // info.chunk_bytes
     for place, chunk in zip(places, _whole_chunks(info, indices, backend, most), strict=True):
         if joined is None:
             with naming_gpu_memory(info.chunk_name(first)):
                 joined = np.empty_like(chunk, order="C", shape=(len(chunk), *shape))
-        joined[(slice(None), *layout.chunk_slices(place, shape, info.chunks))] = chunk
+        joined[(slice(None), *parts.slices(place))] = chunk
     return joined
 
 

@@ -67,15 +67,15 @@ def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Leng
     `chunks` are as in `dask.array.core.normalize_chunks` and `rechunk`: one length for all axes or one for
     each, where -1 is the whole axis and None keeps its chunks; the lengths of all chunks along an axis;
     ``"auto"``, or a size in bytes such as ``"64MiB"``; a mapping from some of the axes to these. ``"auto"``
-    for all axes follows this package (:func:`.layout.normalize_chunks`); for some axes it follows Dask,
+    for all axes follows this package (:func:`.plan_chunks`); for some axes it follows Dask,
     within its setting ``array.chunk-size``; for an array without numbers it is the whole axis. Sizes are in
     bytes of numbers of `rows` words. Without `current` chunks, axes that are not given have one chunk.
 
     ValueError also if the chunks of an axis of unknown length are to change; JobError if there are more
     chunks than this process has memory for.
     """
-    if not any(map(math.isnan, shape)):
-        layout.check_shape(shape)
+    is_known = not any(map(math.isnan, shape))
+    automatic = layout.plan_chunks("auto", shape, rows).chunks if is_known else ()  # checks the shape as well
     wanted = _by_axis(chunks, len(shape), current)
     for axis, (item, length) in enumerate(zip(wanted, shape, strict=True)):
         if current is None or item is not current[axis]:
@@ -85,7 +85,7 @@ def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Leng
     if 0 in shape:
         wanted = [-1 if isinstance(item, str) else item for item in wanted]
     if all(isinstance(item, str) and item == "auto" for item in wanted):
-        wanted = list(layout.normalize_chunks("auto", shape, rows))
+        wanted = list(automatic)
     counts = map(_least_count, wanted, shape)
     check_graph(math.prod(counts), f"an array of shape {tuple(shape)}")
     number = np.dtype((np.void, rows * layout.RESIDUE_DTYPE.itemsize))
@@ -108,7 +108,7 @@ def store_chunks(
             "the chunks of a store are of one length along each axis, but for a shorter last one; "
             f"got {brief(chunks)}"
         )
-    regular = layout.storable_chunks(lengths, shape, rows)
+    regular = layout.storable_plan(lengths, rows).chunks
     wanted = _by_axis(chunks, len(shape), current)
     return tuple(
         item if isinstance(item, int) and item > 0 else length

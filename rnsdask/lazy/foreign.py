@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate, brief
-from rnsdask.core.layout import check_dense, normalize_chunks
+from rnsdask.core.layout import check_dense, plan_chunks
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.ways import must
@@ -65,7 +65,7 @@ def _lazy_file(residues: Any, axis: int, rows: int, chunks: Any) -> da.Array:
     lengths = list(residues.shape)
     del lengths[axis]
     shape = tuple(lengths)
-    lengths = list(normalize_chunks(chunks, shape, rows))
+    lengths = list(plan_chunks(chunks, shape, rows).chunks)
     lengths.insert(axis, -1)
     # Dask would copy the whole file if it took it for an array.
     mapped = ReadBySlices(residues, residues.dtype)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import dask.array as da
@@ -124,14 +125,16 @@ def array_of_tasks(
     chunks: Sequence[Sequence[int]],
     meta: Any,
     *sources: da.Array,
+    steps: Mapping[Any, Any] = MappingProxyType({}),
 ) -> da.Array:
     """Make a Dask array of one task for each chunk; tasks may refer to other arrays' chunks by their keys.
 
     `tasks` are tuples of a function and its arguments, by the index of a chunk, in C order; `sources` are all
-    arrays whose chunks they refer to. `name` identifies the array.
+    arrays whose chunks they refer to. `name` identifies the array. `steps` are further tasks by their keys,
+    for these tasks or for those of arrays that have this one among their sources.
     """
     if not PLANS_QUERIES:
-        layer: dict[Any, Any] = {(name, *index): task for index, task in tasks.items()}
+        layer: dict[Any, Any] = {**steps, **{(name, *index): task for index, task in tasks.items()}}
         collections: list[Any] = list(sources)
         graph = HighLevelGraph.from_collections(name, layer, dependencies=collections)
         return da.Array(graph, name, tuple(map(tuple, chunks)), meta=meta)
@@ -140,7 +143,7 @@ def array_of_tasks(
     rebuild, arguments = like.__dask_postpersist__()
     own = dict(zip(flatten(like.__dask_keys__()), tasks.values(), strict=True))
     given = {key: task for source in sources for key, task in dict(source.__dask_graph__()).items()}
-    rebuilt: da.Array = rebuild({**given, **own}, *arguments)
+    rebuilt: da.Array = rebuild({**given, **steps, **own}, *arguments)
     return rebuilt
 
 

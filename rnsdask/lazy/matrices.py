@@ -1,7 +1,7 @@
 """Stacks of matrices as operands, and results of functions of their chunks, lazy on Dask.
 
-The last two axes belong to the matrices, and have one chunk in a Dask array; the other axes, the batch, may
-have any chunks.
+The last two axes belong to the matrices, and have one chunk in a Dask array, unless a function takes matrices
+in any chunks (:mod:`.block_elimination`); the other axes, the batch, may have any chunks.
 """
 
 from typing import Any
@@ -19,10 +19,11 @@ from rnsdask.lazy.pieces import kept_blocks
 # ---- operands ---------------------------------------------------------------------------------------------
 
 
-def check_matrices(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
-    """Return words of matrices (n, *batch, rows, columns) with known lengths, each matrix in one chunk.
+def check_matrices(name: str, x: Any, *, of_polynomials: bool = False, any_chunks: bool = False) -> Any:
+    """Return words of matrices (n, *batch, rows, columns) with known lengths.
 
-    Polynomials have a last axis of coefficients.
+    Each matrix is in one chunk, unless the function takes them in `any_chunks`. Polynomials have a last axis
+    of coefficients.
     """
     words, axes = x.words, 3 if of_polynomials else 2
     shape = tuple(words.shape[1:])
@@ -31,7 +32,7 @@ def check_matrices(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
         raise ValueError(f"{name} takes {what} axes, got shape {shape}")
     if of_polynomials and shape[-1] == 0:
         raise ValueError(f"{name} takes polynomials that have coefficients, got shape {shape}")
-    if isinstance(words, da.Array) and max(words.numblocks[-axes:]) > 1:
+    if not any_chunks and isinstance(words, da.Array) and max(words.numblocks[-axes:]) > 1:
         first = len(shape) - axes
         lengths = ", ".join(f"{first + k}: -1" for k in range(axes))
         raise ValueError(
@@ -41,29 +42,43 @@ def check_matrices(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
     return words
 
 
-def check_square(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
+def check_square(name: str, x: Any, *, of_polynomials: bool = False, any_chunks: bool = False) -> Any:
     """Return words as `check_matrices` does, and raise ValueError unless matrices are square."""
-    words = check_matrices(name, x, of_polynomials=of_polynomials)
+    words = check_matrices(name, x, of_polynomials=of_polynomials, any_chunks=any_chunks)
     rows, columns = words.shape[-3:-1] if of_polynomials else words.shape[-2:]
     if rows != columns:
         raise ValueError(f"{name} takes square matrices, got shape {tuple(words.shape[1:])}")
     return words
 
 
-def joined_words(a: Any, b: Any, *, is_square: bool = True) -> tuple[Any, int, bool]:
-    """Return words [A b] (n, *batch, R, C + K), C, and whether b is one vector; batches broadcast."""
-    left = check_square("solve", a) if is_square else check_matrices("solve", a)
+def check_equations(a: Any, b: Any, *, is_square: bool, any_chunks: bool = False) -> tuple[Any, Any, bool]:
+    """Return words of matrices and of their right-hand sides (n, *batch, rows, K), and whether b is a vector.
+
+    ValueError if they do not fit, or as `check_matrices` raises it.
+    """
+    left = (check_square if is_square else check_matrices)("solve", a, any_chunks=any_chunks)
     is_vector = b.words.ndim == 2
     right = b.words[..., None] if is_vector else b.words
-    rows, columns = left.shape[-2:]
+    rows = left.shape[-2]
     if right.shape[-2] != rows:
         shapes = " and ".join(str(tuple(x.words.shape[1:])) for x in (a, b))
         raise ValueError(
             f"shapes {shapes} do not fit: systems of {rows} equations have as many right-hand sides"
         )
+    return left, right, is_vector
+
+
+def joined_words(a: Any, b: Any, *, is_square: bool = True) -> tuple[Any, int, bool]:
+    """Return words [A b] (n, *batch, R, C + K), C, and whether b is one vector; batches broadcast."""
+    left, right, is_vector = check_equations(a, b, is_square=is_square)
+    return join_equations(left, right), left.shape[-1], is_vector
+
+
+def join_equations(left: Any, right: Any) -> Any:
+    """Return words [A b] (n, *batch, R, C + K) of matrices and right-hand sides; batches broadcast."""
     is_lazy = any(isinstance(x, da.Array) for x in (left, right))
     if not is_lazy and left.shape[1:-2] == right.shape[1:-2]:
-        return np.concatenate([left, right], axis=-1), columns, is_vector
+        return np.concatenate([left, right], axis=-1)
     batch = broadcast_shape([x.shape[1:-2] for x in (left, right)])
     library: Any = da if is_lazy else np
     both = map(as_lazy, (left, right)) if is_lazy else (left, right)
@@ -72,7 +87,15 @@ def joined_words(a: Any, b: Any, *, is_square: bool = True) -> tuple[Any, int, b
             library.broadcast_to(with_axes(x, len(batch) + 2), (len(x), *batch, *x.shape[-2:])) for x in both
         ]
         joined = library.concatenate(arrays, axis=-1)
-    return rechunk(joined, {-2: -1, -1: -1}) if is_lazy else joined, columns, is_vector
+    return rechunk(joined, {-2: -1, -1: -1}) if is_lazy else joined
+
+
+def computed(values: Any) -> Any:
+    """Compute a lazy array of few values."""
+    if not isinstance(values, da.Array):
+        return values
+    with checked_workers():
+        return values.compute()
 
 
 def common_rank(ranks: Any, fields: list[str]) -> int:
@@ -80,9 +103,7 @@ def common_rank(ranks: Any, fields: list[str]) -> int:
 
     Lazy ranks are computed. The error calls the n fields by the names in `fields`.
     """
-    if isinstance(ranks, da.Array):
-        with checked_workers():
-            ranks = ranks.compute()
+    ranks = computed(ranks)
     if not ranks.size:
         return 0
     flat = ranks.reshape(-1)

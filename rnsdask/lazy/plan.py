@@ -215,21 +215,19 @@ def check_one_kind(systems: Sequence[NumberSystem], row: Row[..., Any] | None = 
             kinds: list[Any] = sorted((Kind.of(system.array_type, "s") for system in pair), key=str)[::-1]
             if kinds[0] == kinds[1]:
                 kinds = [f"elements of {system!r}" for system in pair]
-            ways = _conversions(first, other, row)
+            ways = conversions_between(first, other, lambda name: not row or row.name in table_at(name))
             what = Message(kinds[0], " and ", kinds[1], " do not mix")
             raise TypeError(with_ways(what, *([Conversions(ways)] if ways else [])))
 
 
-def _conversions(a: NumberSystem, b: NumberSystem, row: Row[..., Any] | None) -> tuple[Conversion, ...]:
-    """Conversions that bring numbers of two systems to one of these that has a row, or to a third."""
-
-    def has_row(table: str) -> bool:
-        return row is None or row.name in table_at(table)
-
-    pairs = [(x.conversions, y.table_name) for x, y in ((a, b), (b, a)) if has_row(y.table_name)]
+def conversions_between(
+    a: NumberSystem, b: NumberSystem, is_enough: Callable[[str], bool]
+) -> tuple[Conversion, ...]:
+    """Conversions that bring numbers of two systems to one of these whose table is enough, or to a third."""
+    pairs = [(x.conversions, y.table_name) for x, y in ((a, b), (b, a)) if is_enough(y.table_name)]
     found = {known[table] for known, table in pairs if table in known}
     if not found:
-        third = next((table for table in a.conversions if table in b.conversions and has_row(table)), None)
+        third = next((table for table in a.conversions if table in b.conversions and is_enough(table)), None)
         found = {a.conversions[third], b.conversions[third]} if third else set()
     return tuple(sorted(found, key=lambda conversion: conversion.value))
 

@@ -76,19 +76,19 @@ def combine_each(
     return array_of_tasks(name, tasks, ((1,) * len(groups),), np.empty(0, dtype=object), blocks)
 
 
-def pieces_of(*arrays: da.Array) -> list[list[Delayed]]:
-    """Return the blocks of each array, with the arrays' common tasks shared.
+def pieces_of(*arrays: da.Array) -> list[Delayed]:
+    """Return the blocks of all arrays, one array after another, with the arrays' common tasks shared.
 
     If each array were optimised separately, its tasks would repeat the work of others.
     """
     if not arrays:
         return []
-    keys = [keys_of(array) for array in arrays]
+    keys = [key for array in arrays for key in keys_of(array)]
     merged = HighLevelGraph.merge(*(array.__dask_graph__() for array in arrays))
-    tasks = da.Array.__dask_optimize__(merged, [key for of_array in keys for key in of_array])
+    tasks = da.Array.__dask_optimize__(merged, keys)
     layer = f"rns-pieces-{tokenize([array.name for array in arrays])}"
     graph = HighLevelGraph.from_collections(layer, dict(tasks), dependencies=())
-    return [[Delayed(key, graph, layer=layer) for key in of_array] for of_array in keys]
+    return [Delayed(key, graph, layer=layer) for key in keys]
 
 
 def _partial_results(words: da.Array, options: dict[str, Any]) -> da.Array:

@@ -36,7 +36,6 @@ from rnsdask.store.reading import read_chunk as read_chunk
 from rnsdask.store.reading import read_chunk_on_gpu as read_chunk_on_gpu
 from rnsdask.store.reading import read_corner as read_corner
 from rnsdask.store.reading import read_part as read_part
-from rnsdask.store.reading import split_axis as split_axis
 from rnsdask.store.reading import verify as verify
 from rnsdask.store.space import check_can_write as check_can_write
 from rnsdask.store.space import check_room as check_room

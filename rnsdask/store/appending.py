@@ -6,13 +6,12 @@ object store the new chunks are written to a folder in the old array, and copied
 old array stays whole until the longer one is, and an interrupted append starts again.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from rnsdask.core.errors import CorruptChunkError
-from rnsdask.core.layout import chunk_grid, grid_indices
+from rnsdask.core.layout import ChunkPlan, grid_indices
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.store.attributes import APPEND, begun_attribute, read_job
 from rnsdask.store.chunk_files import chunk_file_size, link_file
@@ -59,7 +58,7 @@ def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> Sto
         target.check_extended()
     lasting = list(_whole_chunks(info, axis))
     if info.has_chunk_files:
-        files = math.prod(chunk_grid(shape, info.chunks)) - len(lasting)
+        files = ChunkPlan(shape, info.chunks).n_chunks - len(lasting)
         check_room({location: files * chunk_file_size(info.file_shape)})
     target.begin(metadata)
     if not location.is_local:

@@ -14,7 +14,7 @@ from zarr.codecs import BytesCodec, Crc32cCodec
 from zarr.storage import MemoryStore
 
 from rnsdask.core.errors import brief
-from rnsdask.core.layout import chunk_grid
+from rnsdask.core.layout import ChunkPlan
 from rnsdask.store.location import METADATA_KEY, Location
 
 Files: TypeAlias = dict[str, AnyBuffer]
@@ -235,6 +235,6 @@ def check_lengths(shape: Sequence[int], chunks: Sequence[int], itemsize: int) ->
             )
         if math.prod(max(length, 1) for length in lengths) * itemsize > _MOST_BYTES:
             raise ValueError(f"its {what} {brief(tuple(lengths))} takes more than {_MOST_BYTES} bytes")
-    count = math.prod(max(length, 1) for length in chunk_grid(shape, chunks))
+    count = math.prod(max(length, 1) for length in ChunkPlan(tuple(shape), tuple(chunks)).grid)
     if count > MOST_CHUNKS:
         raise ValueError(f"it has {count} chunks, of {MOST_CHUNKS} at most; larger chunks are fewer")

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
-from rnsdask.core.layout import chunk_grid, grid_indices
+from rnsdask.core.layout import ChunkPlan
 from rnsdask.core.ways import REPLACE, with_ways
 from rnsdask.store.attributes import APPEND, read_job
 from rnsdask.store.content import content_of
@@ -100,8 +100,8 @@ def _content_found(location: Location) -> str | None:
     if parse_document(metadata)["node_type"] == "group":  # of an older version, read only
         return None
     document = array_document(metadata)
-    grid = chunk_grid(document["shape"], document["chunk_grid"]["configuration"]["chunk_shape"])
+    plan = ChunkPlan(document["shape"], document["chunk_grid"]["configuration"]["chunk_shape"])
     try:
-        return content_of(location, map(chunk_key, grid_indices(grid)))
+        return content_of(location, map(chunk_key, plan.indices()))
     except CorruptChunkError:
         return None

@@ -1,6 +1,5 @@
 """Metadata of stores, read and checked."""
 
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from rnsdask._version import __version__
 from rnsdask.core.errors import ChangedStoreError, JobError, StoreError
-from rnsdask.core.layout import RESIDUE_DTYPE, chunk_grid, chunk_slices, grid_indices
+from rnsdask.core.layout import RESIDUE_DTYPE, ChunkPlan
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.ways import Message
@@ -28,17 +27,13 @@ DEFAULT_CODECS = ("bytes(endian=little)", "crc32c")
 
 
 @dataclass(frozen=True)
-class ArrayInfo:
-    """Metadata of an array of numbers or of values.
+class ArrayInfo(ChunkPlan):
+    """Metadata of an array of numbers or of values, whose chunks :class:`.ChunkPlan` describes.
 
     Attributes
     ----------
     location : Location
         Place of the array; `path` is its absolute path or URL.
-    shape : tuple of int
-        Shape of the array of numbers, without an axis of words.
-    chunks : tuple of int
-        Chunk length along each axis of `shape`.
     version : Version
         Version of the metadata document, which is compared after each chunk that is read.
     metadata : bytes
@@ -46,8 +41,6 @@ class ArrayInfo:
     """
 
     location: Location
-    shape: tuple[int, ...]
-    chunks: tuple[int, ...]
     version: Version = field(repr=False)
     metadata: bytes = field(repr=False)
 
@@ -55,25 +48,6 @@ class ArrayInfo:
     def path(self) -> str:
         """Absolute path, or URL."""
         return self.location.path
-
-    @property
-    def count(self) -> int:
-        """Number of numbers."""
-        return math.prod(self.shape)
-
-    @property
-    def grid(self) -> tuple[int, ...]:
-        """Number of chunks along each axis."""
-        return chunk_grid(self.shape, self.chunks)
-
-    @property
-    def n_chunks(self) -> int:
-        """Number of chunks."""
-        return math.prod(self.grid)
-
-    def indices(self) -> Iterator[tuple[int, ...]]:
-        """Iterate over the indices of all chunks in the grid, in C order."""
-        return grid_indices(self.grid)
 
     def chunk_key(self, index: Sequence[int]) -> str:
         """Return the name of a chunk within the array, such as ``c/17``."""
@@ -123,7 +97,7 @@ class StoreInfo(ArrayInfo):
     @property
     def chunk_bytes(self) -> int:
         """Bytes of the residues of a whole chunk, as an array in memory."""
-        return 4 * math.prod(self.chunks) * int(self.system.words32)
+        return 4 * self.chunk_count * int(self.system.words32)
 
     @property
     def chunk_shape(self) -> tuple[int, ...]:
@@ -165,7 +139,7 @@ class StoreInfo(ArrayInfo):
 
     def decode_chunk(self, index: Sequence[int]) -> NDArray[Any]:
         """Fetch and decode the words of a chunk (rows, ...), cut at the edge; values are not checked."""
-        slices = (slice(0, self.system.rows), *chunk_slices(index, self.shape, self.chunks))
+        slices = (slice(0, self.system.rows), *self.slices(index))
         name = self.chunk_name(index)
         words = decode_chunk(self.location, self.metadata, self.chunk_key(index), name, slices)
         return np.ascontiguousarray(words, self.system.word_dtype)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.errors import StoreAccessError, StoreError, brief
-from rnsdask.core.layout import chunk_slices
 from rnsdask.core.ways import Message
 from rnsdask.interval_rns.layout import PART_DTYPES, pack
 from rnsdask.interval_rns.system import IntervalRNS
@@ -60,7 +59,7 @@ class GroupInfo(StoreInfo):
 
     def decode_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
         """Read a chunk of every array, and join them to words (n + 6, ...); values are not checked."""
-        selection, found = chunk_slices(index, self.shape, self.chunks), {}
+        selection, found = self.slices(index), {}
         for name, metadata in self.parts:
             key = self.part_chunk_key(name, index)
             within = (slice(0, len(self.moduli)), *selection) if name == _RESIDUES else selection

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.backend import Array, to_backend
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
-from rnsdask.core.layout import chunk_grid, chunk_slices
+from rnsdask.core.layout import ChunkPlan
 from rnsdask.core.ways import REPLACE, Message, with_ways
 from rnsdask.store.attributes import begun_fields, check_job, incomplete_error
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
@@ -108,7 +108,7 @@ def read_plain_chunk(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
 
 
 def _decode(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
-    slices, name = chunk_slices(index, info.shape, info.chunks), info.chunk_name(index)
+    slices, name = info.slices(index), info.chunk_name(index)
     values = decode_chunk(info.location, info.metadata, info.chunk_key(index), name, slices)
     if values.dtype == np.bool_ and (values.view(np.uint8) > 1).any():
         raise CorruptChunkError(f"{name} is corrupt: a Boolean value is neither 0 nor 1")
@@ -157,7 +157,7 @@ def create_plain(
     """Create an incomplete Zarr array without chunks, as `rnsdask.store.create` does for a store."""
     target = target_at(locate(path), overwrite, PLAIN_ATTRIBUTE)
     attributes = {PLAIN_ATTRIBUTE: begun_fields(target.token, job)}
-    files = math.prod(chunk_grid(shape, chunks))
+    files = ChunkPlan(tuple(shape), tuple(chunks)).n_chunks
     check_room({target.location: files * (math.prod(chunks) * np.dtype(dtype).itemsize + CHECKSUM_BYTES)})
     target.begin(make_document(shape, chunks, dtype, attributes=attributes))
     return PlainWriter(load_plain(target.staged)[0], target)
@@ -211,7 +211,7 @@ class PlainWriter(ArrayWriter):
     def write_chunk(self, index: Sequence[int], values: Array) -> None:
         """Write a whole chunk, which has a leading axis of length 1."""
         info, values, name = self.info, to_backend(values, "cpu")[0], self.info.chunk_name(index)
-        slices = chunk_slices(index, info.shape, info.chunks)
+        slices = info.slices(index)
         expected = tuple(s.stop - s.start for s in slices)
         if values.shape != expected:
             raise ValueError(f"{name} has shape {expected}, got values of shape {values.shape}")

@@ -15,7 +15,7 @@ from rnsdask.backend import Array, contiguous, kernels_of, naming_gpu_memory, to
 from rnsdask.backend.cpu import exceeds
 from rnsdask.constants import last_residues
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
-from rnsdask.core.layout import chunk_grid, chunk_slices, grid_indices
+from rnsdask.core.layout import ChunkPlan
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.store.chunk_files import read_chunk_file, read_chunk_file_on_gpu
 from rnsdask.store.content import REQUESTS
@@ -53,7 +53,7 @@ def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
 def _read_whole(info: StoreInfo, index: Sequence[int]) -> tuple[NDArray[np.uint32], bool]:
     """Read a chunk; also return whether all residues are known to be valid, those of the padding included."""
     info.check_release()
-    slices = chunk_slices(index, info.shape, info.chunks)
+    slices = info.slices(index)
     last = _last_words(info)
     with belonging(info.location, info.version):
         if not info.has_chunk_files:
@@ -103,7 +103,7 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
     fit.
     """
     info.check_release()
-    slices = chunk_slices(index, info.shape, info.chunks)
+    slices = info.slices(index)
     file, name = info.chunk_file(index), info.chunk_name(index)
     moduli = info.system.residue_moduli
     with naming_gpu_memory(name):
@@ -129,20 +129,15 @@ def are_valid(info: StoreInfo, words: Array, checked: bool = False) -> bool:
     return info.system.first_invalid(words) is None
 
 
-def split_axis(chunks: Sequence[int]) -> int:
-    """Axis along which :func:`read_part` divides a chunk: the first that is longer than 1."""
-    return next((axis for axis, length in enumerate(chunks) if length > 1), len(chunks) - 1)
-
-
 def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> NDArray[np.uint32]:
     """Read part of a chunk in memory for that part only, and check the whole chunk.
 
-    The store's chunks must be files, and the part is along :func:`split_axis`. Otherwise as
+    The store's chunks must be files, and the part is along its `split_axis`. Otherwise as
     :func:`read_chunk`.
     """
     info.check_release()
-    slices = chunk_slices(index, info.shape, info.chunks)
-    axis = split_axis(info.chunks)
+    slices = info.slices(index)
+    axis = info.split_axis
     inner = math.prod(info.chunks[axis + 1 :]) * info.system.words32 // info.system.rows
     stop = min(stop, slices[axis].stop - slices[axis].start)
     columns = slice(start * inner, stop * inner)
@@ -160,9 +155,9 @@ def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> N
 
 def read_corner(info: StoreInfo, lengths: Sequence[int]) -> NDArray[np.object_]:
     """Read the first numbers along each axis, and of the chunks those that hold them: an array of ints."""
-    corner = np.empty(lengths, dtype=object)
-    for index in grid_indices(chunk_grid(lengths, info.chunks)):
-        places = chunk_slices(index, lengths, info.chunks)
+    corner, plan = np.empty(lengths, dtype=object), ChunkPlan(tuple(lengths), info.chunks)
+    for index in plan.indices():
+        places = plan.slices(index)
         cut = tuple(slice(place.stop - place.start) for place in places)
         words = np.ascontiguousarray(read_chunk(info, index)[:, *cut])
         corner[places] = info.system.decode(words)

@@ -1,6 +1,5 @@
 """Creating stores and writing their chunks."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name, naming_gpu_memory, to_backend
 from rnsdask.core.errors import StoreError
-from rnsdask.core.layout import Chunks, chunk_grid, chunk_slices, normalize_chunks
+from rnsdask.core.layout import ChunkPlan, Chunks, plan_chunks
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.store.attributes import begun_attribute, check_job, complete_attribute, read_job
@@ -53,7 +52,7 @@ def create(
 ) -> "StoreWriter":
     """Create a store without chunks, which is incomplete until its writer finishes.
 
-    `path` and `chunks` are as `rnsdask.store.locate` and `rnsdask.core.layout.normalize_chunks` take them.
+    `path` and `chunks` are as `rnsdask.store.locate` and `rnsdask.core.layout.plan_chunks` take them.
     `codecs` is one of Zarr's compressors, such as ``[ZstdCodec(level=3)]``, or nothing, which is fastest. A
     one-dimensional array may grow, from length 0 on. `overwrite` replaces a Zarr array at `path`, or one that
     another job writes there, and nothing else. `resume` recognises the job by `job`, a hash of all that
@@ -65,13 +64,13 @@ def create(
     location = locate(path)
     lengths = tuple(as_integer(length, f"length of axis {axis}") for axis, length in enumerate(shape))
     growing = (0,) * len(lengths) if with_room else lengths
-    chunk_lengths = normalize_chunks(chunks, growing, system.words32)
+    plan = replace(plan_chunks(chunks, growing, system.words32), shape=lengths)
     target = target_at(location, overwrite)
     attribute = begun_attribute(system, target.token, job)
     # Before anything is replaced, to detect a wrong codec.
-    metadata = _document(system, lengths, chunk_lengths, codecs or (), attribute)
+    metadata = _document(system, plan, codecs or (), attribute)
     if not codecs:  # otherwise the size is unknown
-        _check_room(location, system, chunk_grid(lengths, chunk_lengths), chunk_lengths, nonzero)
+        _check_room(location, system, plan, nonzero)
     target.begin(metadata)
     writer = StoreWriter(load_own(target), target)
     if not (found := writer.info.system).same_numbers(system):
@@ -80,36 +79,25 @@ def create(
     return writer
 
 
-def _check_room(
-    location: Location,
-    system: NumberSystem,
-    grid: Sequence[int],
-    chunks: Sequence[int],
-    nonzero: int | None,
-) -> None:
-    files = math.prod(grid)
-    needed = files * chunk_file_size((system.words32, *chunks))
+def _check_room(location: Location, system: NumberSystem, plan: ChunkPlan, nonzero: int | None) -> None:
+    needed = plan.n_chunks * chunk_file_size((system.words32, *plan.chunks))
     if nonzero is not None:
-        needed = min(needed, sparse_size(files, nonzero * system.rows))
+        needed = min(needed, sparse_size(plan.n_chunks, nonzero * system.rows))
     check_room({location: needed})
 
 
 def _document(
-    system: NumberSystem,
-    lengths: tuple[int, ...],
-    chunks: tuple[int, ...],
-    codecs: Iterable[Any],
-    attribute: dict[str, Any],
+    system: NumberSystem, plan: ChunkPlan, codecs: Iterable[Any], attribute: dict[str, Any]
 ) -> bytes:
     """Make the metadata document of a store, and check that it can be read."""
-    shape, chunk_shape = (system.rows, *lengths), (system.rows, *chunks)
+    shape, chunk_shape = (system.rows, *plan.shape), (system.rows, *plan.chunks)
     check_lengths(shape, chunk_shape, system.word_dtype.itemsize)
     metadata = make_strict_document(
         shape,
         chunk_shape,
         system.word_dtype,
         codecs,
-        dimension_names=("residue", *axis_names(len(lengths))),
+        dimension_names=("residue", *axis_names(len(plan.shape))),
         attributes={ATTRIBUTE: attribute},
     )
     ChunkCodecs.of(array_document(metadata))
@@ -243,7 +231,7 @@ class StoreWriter(ArrayWriter):
         """Write a whole chunk of the system's words atomically."""
         info, name = self.info, self.info.chunk_name(index)
         info.check_release()
-        slices = chunk_slices(index, info.shape, info.chunks)
+        slices = info.slices(index)
         if not isinstance(residues, np.ndarray) and backend_name(residues) != "cuda":
             raise TypeError(f"{name} must be given as a NumPy or CuPy array, got {type(residues).__name__}")
         info.system.check_words(residues)

@@ -17,10 +17,10 @@ from commands import as_json, call, fail, succeed
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.core import layout
-from rnsdask.jobs import exact_results
+from rnsdask.jobs import exact_results, memory_plan
 from rnsdask.jobs.checkpoint import Checkpoint
 from rnsdask.jobs.sources import OF_NUMBERS, Source
-from rnsdask.lazy import exact_elimination
+from rnsdask.lazy import block_elimination, exact_elimination
 
 MODULI = rd.ModuliSet.for_bits(200)
 PRIMES = [4294967291, 2147483647, 65537]
@@ -473,3 +473,90 @@ def test_a_result_beyond_the_moduli_is_printed(rng: np.random.Generator) -> None
     assert "range" in result.stderr
     assert result.stderr.endswith("; the results are not stored, but printed on standard output\n")
     assert not Path("d").exists()
+
+
+# ---- one matrix of elements of fields in several chunks ---------------------------------------------------
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep matrices in block columns, of three columns at least."""
+    monkeypatch.setattr(block_elimination, "LEAST_COLUMNS", 3)
+    monkeypatch.setattr(block_elimination, "MOST_JOINED", 0)
+
+
+@pytest.mark.usefixtures("narrow")
+def test_matrices_of_fields_in_several_chunks(rng: np.random.Generator) -> None:
+    fields = rd.PrimeFields(PRIMES)
+    residues = np.stack([rng.integers(0, p, (10, 10)) for p in PRIMES]).astype(np.uint32)
+    residues[1, :, 6] = 0  # of rank 9 modulo this prime
+    x, b = rd.FieldArray(residues, fields), rd.FieldArray(residues[:, :, 1:3].copy(), fields)
+    x.rechunk((4, 2)).to_zarr("x")
+    b.rechunk((3, 1)).to_zarr("b")
+    assert succeed("det", "x").splitlines()[1] == str(rd.linalg.det(x))
+    assert as_json("rank", "x")["values"] == ["10", "9", "10"]
+    succeed("det", "x", "-o", "d")
+    assert rd.open_zarr("d").to_ints().tolist() == [rd.linalg.det(x)]
+    expected = rd.linalg.solve(x, b, unique=False)
+    succeed("solve", "x", "b", "--any", "-o", "y")
+    assert (rd.open_zarr("y") == expected).all()
+    printed = lines(succeed("solve", "x", "b", "--any"))
+    assert [printed[i, 0] for i in range(10)] == [str(v) for v in expected.to_ints()[:, 0]]
+    assert "solve of x b: the matrix is singular modulo 2147483647" in fail("solve", "x", "b")
+    assert "by this very job" in succeed("solve", "x", "b", "--any", "-o", "y", "--resume")
+
+
+@pytest.mark.usefixtures("narrow")
+def test_the_plan_counts_a_matrix_in_several_chunks_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in memory once, and a task has some block columns."""
+    x = rd.from_ints(np.arange(40_000).reshape(200, 200), rd.PrimeFields([65537]))
+    x.rechunk((50, 20)).to_zarr("x")
+    x.to_zarr("one", chunks=(200, 200))
+    for operation, share in (("det", 1), ("rank", 1)):
+        works = [
+            exact_results.prepare(
+                operation, [Source.at(path, OF_NUMBERS)], getattr(rd.linalg, operation)
+            ).work
+            for path in ("x", "one")
+        ]
+        assert works[0].held - works[1].held == share * 4 * 40_000
+        assert works[0].numbers * works[0].chunks == works[1].numbers == 40_000
+        assert 1 < works[0].chunks <= 200 // 3 + 1
+    monkeypatch.setattr(memory_plan, "process_limit", lambda: 2**28)
+    for command in (["det", "x"], ["rref", "x", "-o", "y"], ["solve", "x", "x", "--any", "-o", "y"]):
+        assert "does not fit into the memory of this process" in fail(*command)
+
+
+@pytest.mark.usefixtures("narrow")
+def test_reduced_forms_of_fields(rng: np.random.Generator) -> None:
+    fields = rd.PrimeFields(PRIMES)
+    residues = np.stack([rng.integers(0, p, (6, 11)) for p in PRIMES]).astype(np.uint32)
+    residues[0, :, 3:7] = 0
+    x = rd.FieldArray(residues, fields)
+    x.rechunk((4, 2)).to_zarr("x")
+    x.to_zarr("one", chunks=(6, 11))
+    expected = rd.linalg.rref(x).matrix
+    for path in ("x", "one"):
+        succeed("rref", path, "-o", f"{path}-form")
+        assert (rd.open_zarr(f"{path}-form") == expected).all()
+    assert as_json("rref", "x")["values"] == [[str(v) for v in row] for row in expected.to_ints().tolist()]
+    assert "are for integers" in fail("rref", "x", "-o", "y", "--denominators", "z", status=2)
+
+
+def test_reduced_forms_of_integers(rng: np.random.Generator) -> None:
+    values = drawn(rng, 4, 6, bits=40)
+    values[3] = values[0] - values[1]
+    stored("x", values, (2, 3))
+    form, rank = flint.fmpq_mat(flint_of(values)).rref()
+    expected = [[Fraction(int(v.p), int(v.q)) for v in row] for row in form.tolist()]
+    assert rank == 3
+    printed = lines(succeed("rref", "x"))
+    assert [[Fraction(printed[i, j]) for j in range(6)] for i in range(4)] == expected
+    succeed("rref", "x", "-o", "n", "--denominators", "d")
+    (denominator,) = rd.open_zarr("d").to_ints()
+    assert [
+        [Fraction(v, denominator) for v in row] for row in rd.open_zarr("n").to_ints().tolist()
+    ] == expected
+    assert "give -o and --denominators" in fail("rref", "x", "-o", "n", "--overwrite", status=2)
+    kept = succeed("rref", "x", "--checkpoint", "kept")
+    assert lines(kept) == printed

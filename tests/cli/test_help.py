@@ -61,6 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "a": [3, 1, 4, 1, 5, 9],
         "b": [2, 7, 1, 8, 2, 8],
         "m": [[2, 1], [1, 3]],
+        "w": [[1, 2, 3], [2, 4, 7]],
         "v": [1, 1],
         "p": [-1, 0, 1],
         "q": [-2, 1],

@@ -67,6 +67,7 @@ COMMANDS = {
     "det of fields": "fields.zarr",
     "rank": "m.zarr",
     "charpoly": "m.zarr",
+    "rref": "m.zarr",
     "solve": "m.zarr v.zarr",
     "resultant": "x.zarr y.zarr",
     "kernels": "list",

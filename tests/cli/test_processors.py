@@ -62,7 +62,8 @@ COMMANDS = [
         for name in ("det", "rank", "charpoly")
         for store in ("fields", "field_parts", "field")
     ),
-    *(f"{name} field_parts -o out" for name in ("det", "charpoly")),
+    *(f"{name} field_parts -o out" for name in ("det", "charpoly", "rref")),
+    "rref parts",
     "rank fields -o out",
     *(f"{name} matrices -o out" for name in ("det", "rank", "charpoly")),
     "det polynomials --variables 1",

@@ -156,6 +156,62 @@ MIXED: dict[str, tuple[str, str, list[list[str]], list[int]]] = {
         ],
         [10, 12],
     ),
+    "residues with limbs, by bits": (
+        "eval a|b a=v-residues b=v-limbs -o y",
+        "--to positional makes",
+        [
+            [
+                "convert v-residues made --to positional --bits 64",
+                "convert v-limbs other --to positional --bits 64",
+                "eval a|b a=made b=other -o y",
+            ]
+        ],
+        [5, 6],
+    ),
+    "residues with intervals, by bits of sums": (
+        "eval (a+b)^b a=v-residues b=v-intervals -o y",
+        "--to positional makes",
+        [
+            [
+                "convert v-residues made --to positional --bits 64 --signed",
+                "convert v-intervals other --to positional --bits 64",
+                "eval (a+b)^b a=made b=other -o y",
+            ]
+        ],
+        [10 ^ 5, 12 ^ 6],
+    ),
+    "residues with limbs, compared and added": (
+        "eval where((a<b)|(b<3),a,a+b) a=v-residues b=v-limbs -o y",
+        "--to positional or --to rns makes",
+        [
+            ["convert v-limbs made --to rns", "eval where((a<b)|(b<3),a,a+b) a=v-residues b=made -o y"],
+        ],
+        [10, 12],
+    ),
+    "elements of primes with those of another field, solved": (
+        "solve m-elements v-others -o y",
+        "--to rns, and of that --to field, makes",
+        [
+            [
+                "convert v-others integers --to rns",
+                "convert integers made --to field --primes 7,11",
+                "solve m-elements made -o y",
+            ]
+        ],
+        [73, 43],  # -4 and 9/2 modulo 77
+    ),
+    "elements of another field with those of primes, solved": (
+        "solve m-others v-elements -o y",
+        "--to rns, and of that --to field, makes",
+        [
+            [
+                "convert m-others integers --to rns",
+                "convert integers made --to field --primes 7,11",
+                "solve made v-elements -o y",
+            ]
+        ],
+        [73, 43],
+    ),
     "elements of two fields, joined": (
         "concat v-elements v-others -o y",
         "--to rns, and of that --to field, makes",
@@ -190,6 +246,15 @@ def test_kinds_that_do_not_mix(name: str, folder: Path, monkeypatch: pytest.Monk
         for line in way:
             succeed(*line.split(), "--overwrite")
         assert values_in("y") == numbers
+
+
+def test_operations_that_no_kind_has_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    stores = "a=v-elements", "b=v-limbs"
+    message = fail("eval", "(a @ b) | b", *stores, "-o", "y", status=2)
+    assert "do not mix; no kind of numbers has all operations of the expressions" in message
+    assert "convert" not in message
+    assert "'sqrt'" in fail("eval", "sqrt(a) + b", *stores, "-o", "y", status=2)
 
 
 # Sparse matrices modulo a prime for which draws of Wiedemann's algorithm never decide, however often, and

@@ -19,7 +19,7 @@ from rnsdask import store
 from rnsdask.cli import main, wording
 from rnsdask.cluster.failures import describe
 from rnsdask.core.files import new_file
-from rnsdask.core.layout import check_consecutive
+from rnsdask.core.layout import ChunkPlan, check_consecutive
 from rnsdask.core.ways import Conversion, Kind, Setting, Way
 
 PACKAGE = Path(rd.__file__).parent
@@ -246,7 +246,7 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         lambda: rd.open_zarr("x.zarr") + rd.open_zarr("i.zarr"),
         "eval a+b a=x.zarr b=i.zarr -o y",
         "IntervalRNSArray.from_rns(x) and to_rns() convert",
-        "rnsdask convert SRC DST --to rns makes a store of residues of any of them",
+        "rnsdask convert SRC DST --to interval or --to rns makes them of one kind",
     ),
     "integers where elements are needed": (
         lambda: rd.ntt(rd.open_zarr("x.zarr")),
@@ -267,7 +267,7 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         "; rnsdask bound STORE --write of the unsigned one may",
     ),
     "order of chunks": (
-        lambda: check_consecutive("x.zarr", (2, 2), (2, 1)),
+        lambda: check_consecutive("x.zarr", ChunkPlan((2, 2), (2, 1))),
         "export columns.zarr -",
         "x.rechunk(chunks) makes such an array",
         "rnsdask rechunk SRC DST --chunks N,... makes such an array",
@@ -330,7 +330,7 @@ def test_extend_of_nothing_to_extend() -> None:
             "compare x.zarr p.zarr",
             "x.zarr is a store of residues and p.zarr a store of limbs; rnsdask convert",
         ),
-        ("eval a+b a=x.zarr b=f.zarr -o y", "do not mix; rnsdask convert SRC DST --to rns"),
+        ("eval a+b a=x.zarr b=f.zarr -o y", "do not mix; rnsdask convert SRC DST --to field or --to rns"),
         ("max f.zarr", "which this does not take; rnsdask convert SRC DST --to rns makes integers"),
         ("det p.zarr", "rnsdask convert SRC DST --to rns makes residues of its numbers"),
     ],

@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 
 from rnsdask.core.layout import (
     CHUNK_MULTIPLE,
+    ChunkPlan,
     are_regular,
     check_residue_array,
-    chunk_grid,
-    chunk_slices,
     default_chunk,
     grid_indices,
-    normalize_chunks,
+    plan_chunks,
     round_up,
-    storable_chunks,
+    storable_plan,
 )
 from rnsdask.core.moduli import ModuliSet
 
@@ -107,20 +106,20 @@ def test_default_chunk_is_aligned_and_of_64_to_128_mib(n_moduli: int, count: int
         ("auto", (1000, 3, 4096), (21, 3, 4096)),
     ],
 )
-def test_normalize_chunks_by_hand(chunks: Any, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    result = normalize_chunks(chunks, shape, 64)
+def test_plan_chunks_by_hand(chunks: Any, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    result = plan_chunks(chunks, shape, 64).chunks
     assert result == expected
     assert {type(c) for c in result} == {int}
 
 
 @given(st.lists(st.integers(1, 5000), min_size=1, max_size=4), st.integers(1, 600))
 def test_automatic_chunks_keep_every_rule(shape: list[int], n_moduli: int) -> None:
-    chunks = normalize_chunks("auto", shape, n_moduli)
+    chunks = plan_chunks("auto", shape, n_moduli).chunks
     size = 4 * n_moduli * int(np.prod(chunks))
     assert size <= 128 * MIB
     assert chunks[-1] % CHUNK_MULTIPLE == 0
     assert all(1 <= c <= s for c, s in zip(chunks[:-1], shape[:-1], strict=True))
-    assert normalize_chunks(chunks, shape, n_moduli) == chunks  # it accepts its own answer
+    assert plan_chunks(chunks, shape, n_moduli).chunks == chunks  # it accepts its own answer
     # Small only because there is no more: one longer step along the axis it divides would pass 128 MiB.
     divided = [axis for axis, (c, s) in enumerate(zip(chunks, shape, strict=True)) if c < s]
     if divided:
@@ -156,11 +155,11 @@ def test_automatic_chunks_keep_every_rule(shape: list[int], n_moduli: int) -> No
         ("auto", (3, -1), ValueError, "shape must not be negative, got -1 on axis 1"),
     ],
 )
-def test_normalize_chunks_refuses(
+def test_plan_chunks_refuses(
     chunks: Any, shape: tuple[int, ...], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=f"{re.escape(message)}$"):
-        normalize_chunks(chunks, shape, 64)
+        plan_chunks(chunks, shape, 64)
 
 
 @pytest.mark.parametrize(
@@ -177,30 +176,35 @@ def test_normalize_chunks_refuses(
 )
 def test_chunks_of_a_store(chunks: Any, shape: tuple[int, ...], regular: bool, expected: Any) -> None:
     assert are_regular(chunks) is regular
-    assert storable_chunks(chunks, shape, 64) == expected
+    assert storable_plan(chunks, 64) == ChunkPlan(shape, expected)
 
 
 def test_chunk_grid_beyond_32_bits() -> None:
-    assert chunk_grid((2**33 + 1,), (2**20,)) == (2**13 + 1,)
-    assert chunk_slices((2**13,), (2**33 + 1,), (2**20,)) == (slice(2**33, 2**33 + 1),)
+    plan = ChunkPlan((2**33 + 1,), (2**20,))
+    assert plan.grid == (2**13 + 1,)
+    assert plan.slices((2**13,)) == (slice(2**33, 2**33 + 1),)
 
 
 @given(st.data())
 def test_chunks_cover_each_number_once(data: st.DataObject) -> None:
-    shape = data.draw(st.lists(st.integers(0, 12), min_size=1, max_size=3))
-    chunks = [data.draw(st.integers(1, 14)) for _ in shape]
-    seen = np.zeros(shape, dtype=int)
-    for index in product(*map(range, chunk_grid(shape, chunks))):
-        part = chunk_slices(index, shape, chunks)
+    shape = tuple(data.draw(st.lists(st.integers(0, 12), min_size=1, max_size=3)))
+    chunks = tuple(data.draw(st.integers(1, 14)) for _ in shape)
+    plan, seen = ChunkPlan(shape, chunks), np.zeros(shape, dtype=int)
+    for index in product(*map(range, plan.grid)):
+        part = plan.slices(index)
         assert all(s.stop > s.start for s in part)  # no chunk is empty
+        assert plan.part_shape(index) == seen[part].shape
+        assert plan.part_shape(index) == tuple(axis[i] for axis, i in zip(plan.lengths, index, strict=True))
         seen[part] += 1
     assert (seen == 1).all()
+    cut = tuple(max(1, min(c, s)) for c, s in zip(chunks, shape, strict=True))
+    assert plan.lengths == da.core.normalize_chunks(cut, shape)
 
 
 @pytest.mark.parametrize("index", [(2, 0), (0, -1), (0,), (0, 0, 0)])
 def test_a_chunk_outside_the_grid_is_refused(index: tuple[int, ...]) -> None:
     with pytest.raises(IndexError, match=re.escape(f"no chunk {index} in a grid of (2, 3) chunks")):
-        chunk_slices(index, (4, 300), (2, 128))
+        ChunkPlan((4, 300), (2, 128)).slices(index)
 
 
 @pytest.mark.parametrize("grid", [(), (0,), (4,), (3, 0), (0, 3), (2, 1, 3), (1, 1)])

@@ -19,7 +19,6 @@ from forking import forked_workers
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.arrays import creation
 from rnsdask.core.errors import NumberError, StoreAccessError, StoreError
 from rnsdask.lazy import blocks
 from rnsdask.rns.system import RNS
@@ -341,7 +340,7 @@ def test_places_are_looked_at_before_anything_is_computed(
         Path(name).mkdir()
         Path(name, "other").write_text("other")
     before = files()
-    for module in (store.reading, store, creation, blocks):
+    for module in (store.reading, store, blocks):
         for name in ("read_chunk", "read_part", "read_whole_chunk"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, no_chunk)

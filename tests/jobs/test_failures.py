@@ -486,7 +486,7 @@ def test_finished_pieces_of_one_graph_are_not_computed_again() -> None:
 
     blocks = da.arange(10, chunks=1).map_blocks(read, dtype=int, meta=np.empty(0, int))
     groups = combine_each(blocks, [range(0, 4), range(4, 8), range(8, 10)], sum)
-    (pieces,) = pieces_of(groups)
+    pieces = pieces_of(groups)
     assert all(piece.dask is pieces[0].dask for piece in pieces)
     done: dict[int, int] = {}
     with dask.config.set(num_workers=1):
@@ -507,7 +507,7 @@ def test_equal_pieces_are_computed_once_and_all_handed_over() -> None:
         return 10 * value
 
     blocks = da.arange(3, chunks=1)
-    (first,), (second,) = pieces_of(blocks[:1], blocks[:1])
+    first, second = pieces_of(blocks[:1], blocks[:1])
     call = dask.delayed(count, pure=True)
     cases: list[tuple[list[Any], list[int]]] = [
         ([call(7, dask_key_name="seven"), call(8), call(7, dask_key_name="seven")], [70, 80, 70]),

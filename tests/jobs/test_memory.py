@@ -29,6 +29,7 @@ from rnsdask.cli import main
 from rnsdask.constants.convert import Spent
 from rnsdask.core import rows
 from rnsdask.core.errors import CorruptChunkError, JobError
+from rnsdask.core.layout import ChunkPlan
 from rnsdask.expressions.expression import evaluate
 from rnsdask.expressions.syntax import parse
 from rnsdask.jobs import memory_plan
@@ -153,6 +154,13 @@ def write_wide_matrices() -> None:
     rd.RNSArray(words, RNS(moduli, signed=True)).to_zarr("m.zarr")
 
 
+def write_great_matrix() -> None:
+    """Write a matrix of 256 MiB that is eliminated in block columns; one panel has all pivots."""
+    rows = np.random.default_rng(1).integers(0, 2**31 - 1, (1, 256, 8192)).astype(np.uint32)
+    words = da.concatenate([da.from_array(rows, chunks=(1, 256, 1024))] * 32, axis=1)
+    rd.FieldArray(words.rechunk((1, 1024, 1024)), rd.PrimeFields([2**31 - 1])).to_zarr("great.zarr")
+
+
 NARROW = partial(write_inputs, 2, 2**20, "random", False)
 PACKED = partial(write_inputs, 2, 2**21, "random", True)
 NEAR = partial(write_inputs, 3, 2**19, TOP, False)
@@ -174,6 +182,8 @@ JOBS: dict[str, tuple[Callable[[], None], list[str]]] = {
     "convolve": (WIDE, ["convolve", "x.zarr", "x.zarr", "--overflow", "wrap", *OUT]),
     "ntt": (write_elements, ["ntt", "e.zarr", *OUT, "--axis", "0"]),
     "det": (write_wide_matrices, ["det", "m.zarr", *OUT]),
+    "rank of a great matrix": (write_great_matrix, ["rank", "great.zarr"]),
+    "rref of a great matrix": (write_great_matrix, ["rref", "great.zarr", *OUT]),
     "import": (WIDE, ["import", "lines", "out.zarr", "--bits", "1984", "--chunk", "32768"]),
     "export": (WIDE, ["export", "x.zarr", "out"]),
     "eval of many moduli": (MANY, ["eval", "a // b", *TWO]),
@@ -271,7 +281,7 @@ def test_plans_count_what_chunks_have_beyond_their_axes(
 def test_one_long_number_asks_for_little_on_each_processor() -> None:
     """9**314000 takes 31,000 moduli, whose pairs would fill 31 GB."""
     system = rd.from_ints([9**314_000]).system
-    work = memory_plan.describe("rechunk", [system], (1,), (1,))
+    work = memory_plan.describe("rechunk", [system], ChunkPlan((1,), (1,)))
     assert need(work, 1) < 2**30
     assert Place("here", 1, 2**50, 2**40).need(work, 1)[0] < 2**31
     assert need(work, 1, device=2**40) < 2**29
@@ -279,8 +289,8 @@ def test_one_long_number_asks_for_little_on_each_processor() -> None:
 
 @pytest.mark.parametrize("device", [None, 2**50])
 def test_a_plan_is_chunk_bytes_times_arrays_times_threads(device: int | None) -> None:
-    plan = partial(memory_plan.describe, "convert", [rd.Positional(2048)], (100 * 2**20,))
-    work, halved = plan((2**20,)), plan((2**19,))
+    plans = [ChunkPlan((100 * 2**20,), (length,)) for length in (2**20, 2**19)]
+    work, halved = (memory_plan.describe("convert", [rd.Positional(2048)], plan) for plan in plans)
     each = need(work, 2, device=device) - need(work, 1, device=device)
     assert each >= rows.widened.footprint.arrays * 2**28
     for threads in (1, 3, 8):
@@ -410,7 +420,7 @@ def test_reading_in_parts(
         writer.write_chunk(index, residues[(slice(None), *slices)])
     info = writer.finish()
     x = rd.open_zarr(path, part=part)
-    assert max(x.residues.chunks[1 + store.split_axis(chunks)]) <= part
+    assert max(x.residues.chunks[1 + info.split_axis]) <= part
     np.testing.assert_array_equal(x.residues.compute(), residues)
     assert int(x.argmax()) == int(rd.open_zarr(path).argmax())
     # Whatever byte is damaged, no part of the chunk is read.
@@ -420,7 +430,7 @@ def test_reading_in_parts(
         damaged = bytearray(content)
         damaged[byte] ^= 1
         file.write_bytes(damaged)
-        for start in range(0, chunks[store.split_axis(chunks)], part):
+        for start in range(0, chunks[info.split_axis], part):
             with pytest.raises(CorruptChunkError, match="is corrupt: its CRC-32C is"):
                 store.read_part(info, (0,) * len(shape), start, start + part)
 

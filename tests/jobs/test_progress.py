@@ -143,7 +143,7 @@ def test_groups_of_chunks() -> None:
         return block
 
     noting = counts.map_blocks(noted, dtype=counts.dtype, meta=np.empty(0, dtype=counts.dtype))
-    (pieces,) = pieces_of(combine_each(noting, [[3, 7], [11]], total_count))
+    pieces = pieces_of(combine_each(noting, [[3, 7], [11]], total_count))
     assert dask.compute(*pieces, scheduler="sync") == (10, 11)
     assert sorted(computed) == [3, 7, 11]
 
@@ -169,7 +169,7 @@ def test_client_time_and_graph_of_many_chunks(
         combine = partial(combine_results, operation="max")
         lazy = Blocks.of(writer.info).reduce(groups_of(chunks), reduce_chunk, combine, **how)
     elif operation == "write":
-        (lazy,) = pieces_of(combine_each(write_chunks(x.residues, writer), groups_of(chunks), total_count))
+        lazy = pieces_of(combine_each(write_chunks(x.residues, writer), groups_of(chunks), total_count))
     else:
         lazy = [x.topk(10) if operation == "topk" else x.cumsum()]
     graph = collections_to_expr(lazy).optimize().__dask_graph__()

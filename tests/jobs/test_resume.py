@@ -37,6 +37,7 @@ JOBS = {
     "cumsum": "cumsum x o",
     "slice": "slice x o 5:200",
     "ntt": "ntt f -o o",
+    "rref": "rref matrix -o o --denominators m",
     "solve": "solve matrix matrix -o o --denominators m",
 }
 
@@ -52,6 +53,7 @@ OTHERS = {
     "intervals": "convert signed o --to interval",
     "cumsum": "cummax x o",
     "ntt": "ntt f -o o --inverse",
+    "rref": "rref matrix -o m --denominators o",
     "solve": "solve matrix matrix -o m --denominators o",
 }
 

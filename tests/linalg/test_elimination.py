@@ -364,8 +364,8 @@ def test_what_is_refused(on_each_processor: Processor, rng: np.random.Generator)
             ValueError, match=rf"{name} takes matrices, which have two axes, got shape \(4,\)"
         ):
             function(x[0, 0])
-        with pytest.raises(ValueError, match=rf"{name} .* one chunk, got 1 x 2; x.rechunk\(\{{1: -1, 2: -1"):
-            function(x.rechunk((1, 4, 2)))
+    with pytest.raises(ValueError, match=r"charpoly .* one chunk, got 1 x 2; x.rechunk\(\{1: -1, 2: -1"):
+        rd.linalg.charpoly(x.rechunk((1, 4, 2)))
     for function in (rd.linalg.det, rd.linalg.inv, rd.linalg.charpoly):
         with pytest.raises(ValueError, match=r"takes square matrices, got shape \(2, 4, 3\)"):
             function(x[..., :3])

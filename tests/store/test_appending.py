@@ -525,7 +525,7 @@ def test_few_tasks_read_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
         if count > 100:
             raise rd.JobError(f"{count} chunks are too many")
 
-    monkeypatch.setattr("rnsdask.arrays.storage.check_graph", check_graph)
+    monkeypatch.setattr("rnsdask.lazy.read.check_graph", check_graph)
     with pytest.raises(rd.JobError, match="3000 chunks are too many"):
         rd.open_zarr("x.zarr")
     with pytest.raises(rd.JobError, match="3000 chunks are too many"):

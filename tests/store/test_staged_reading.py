@@ -18,7 +18,6 @@ from strategies import STORE_SET
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import StoreError
-from rnsdask.core.layout import chunk_slices
 from rnsdask.jobs import memory_plan
 from rnsdask.rns.system import RNS
 from rnsdask.store import chunk_files
@@ -49,7 +48,7 @@ def write(path: Path, rng: np.random.Generator, shape: tuple[int, ...], chunks: 
     residues = np.stack([rng.integers(0, m, shape, dtype=np.uint64).astype(np.uint32) for m in MODULI])
     writer = store.create(path, RNS(MODULI), shape, chunks=chunks)
     for index in writer.info.indices():
-        writer.write_chunk(index, residues[(slice(None), *chunk_slices(index, shape, chunks))])
+        writer.write_chunk(index, residues[(slice(None), *writer.info.slices(index))])
     return writer.finish()
 
 

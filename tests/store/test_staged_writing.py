@@ -17,7 +17,6 @@ from zarr.codecs import ZstdCodec
 
 from rnsdask import store
 from rnsdask.core.errors import StoreAccessError
-from rnsdask.core.layout import chunk_slices
 from rnsdask.rns.system import RNS
 from rnsdask.store import chunk_files, writing
 
@@ -66,7 +65,7 @@ def test_same_files(
     writer = store.create(tmp_path / "x", RNS(MODULI), shape, chunks=chunks)
     info = writer.info
     for index in info.indices():
-        block = residues[(slice(None), *chunk_slices(index, shape, chunks))]
+        block = residues[(slice(None), *info.slices(index))]
         writer.write_chunk(index, on_gpu(block))
         whole = np.zeros(info.chunk_shape, "<u4")
         whole[tuple(slice(length) for length in block.shape)] = block
