@@ -95,7 +95,7 @@ def connect(
             f"protocol={protocol!r} is for the workers of gpus=; a cluster that runs has its own"
         )
     with ExitStack() as stack:
-        active = _active_client() if scheduler is scheduler_file is gpus is None else None
+        active = active_client() if scheduler is scheduler_file is gpus is None else None
         if active is not None:
             client, name = active, str(identity(active)["address"])
         else:
@@ -196,7 +196,7 @@ def reporting(client: "Client | None", path: str | None) -> Iterator[None]:
             tell(f"rnsdask: warning: {path}: there is no report: {describe(error)}")
 
 
-def _active_client() -> "Client | None":
+def active_client() -> "Client | None":
     """Return the client that is Dask's default in this process."""
     if "distributed" not in sys.modules:
         return None

@@ -1,19 +1,18 @@
 """The sorted numbers of a lazy 1-D array in chunks of known lengths: an exact sample sort.
 
-Each chunk is sorted, and samples with bounds of their ranks are combined in a tree (:mod:`rnsdask.rns.sort`).
-From the samples follow, for each chunk of the result, two numbers of the array that enclose it. The numbers
-between them are collected from all chunks and sorted. As it is known how many numbers come before, the
-chunk's ranks are cut out exactly. Equal numbers are ordered by index, so that no value is too frequent for
-one chunk.
+Each chunk is sorted to a run, and samples of all runs go to one task. From these follow, for each chunk of
+the result, the parts of all runs that may have its numbers, and how many numbers come before these parts
+(:class:`rnsdask.rns.sort.RunCuts`). The parts are merged, and the chunk's ranks are cut out exactly. Equal
+numbers are ordered by index, so that no value is too frequent for one chunk.
 
-If there are many chunks, only some chunks of the result are made together, and the array is computed or read
-again for the next ones.
+If the runs do not fit in memory, only some chunks of the result are made together, and the array is computed
+or read again for the next ones.
 """
 
 import math
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any
 
 import dask.array as da
@@ -22,16 +21,19 @@ from dask.array.utils import meta_from_array
 from dask.base import tokenize
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, to_backend
+from rnsdask.backend import Array, free_device_bytes
+from rnsdask.cluster.connecting import active_client
+from rnsdask.cluster.limits import process_limit
 from rnsdask.core import rows
 from rnsdask.core.errors import RNSError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
-from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
+from rnsdask.lazy.chunks import may_be_on_gpus
+from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks, reduce_chunks
 from rnsdask.lazy.recompute import recompute
-from rnsdask.lazy.tree import combine_tree, put_in_box
+from rnsdask.lazy.tree import put_in_box
 from rnsdask.rns import sort
-from rnsdask.rns.sort import RankSummary, combine_summaries, taken
+from rnsdask.rns.sort import RunCuts, RunSample, Sorter, sample_places, sample_run, taken
 
 
 def sorted_indices(words: Array, system: NumberSystem, axis: int, descending: bool = False) -> Array:
@@ -39,56 +41,83 @@ def sorted_indices(words: Array, system: NumberSystem, axis: int, descending: bo
     return sort.sorted_indices(system.apply(rows.ordering, words), words.shape[1:], axis, descending)
 
 
+def sorter_of(system: NumberSystem) -> Sorter:
+    """Return the function that sorts words (rows, k) of a system."""
+    return partial(sorted_indices, system=system, axis=0)
+
+
 def places(a: Array, v: Array, system: NumberSystem, side: str) -> Array:
     """Find positions at which words (rows, m) keep sorted words (rows, N) sorted: int64 (m,)."""
-    sorter = partial(sorted_indices, system=system, axis=0)
-    return sort.search(a, v, lambda x, y: system.apply(rows.compare, x, y), sorter, side)
+    return sort.search(a, v, lambda x, y: system.apply(rows.compare, x, y), sorter_of(system), side)
 
 
 # Rows after a number's words: the lower and the upper word of its index.
 INDEX_ROWS = 2
 
 # Chunks of the result that are made together: at least this number, or the square root of their count.
-TOGETHER = 16
+_TOGETHER = 16
 
-# Samples of a chunk, for each chunk of the array, and the most samples of a chunk.
-_SAMPLES_A_CHUNK = 8
-_MOST_SAMPLES = 2**14
+# Samples of a run for each run, and the most samples of all runs.
+_SAMPLES_A_RUN = 16
+_MOST_SAMPLES = 2**20
 
-MOST_CANDIDATES = 1.5
-"""Most numbers from which a chunk of the result is cut out, relative to its length, with these samples."""
+MOST_CANDIDATES = 1.25
+"""Most numbers that a chunk of the result is merged from, relative to its length, with these samples."""
 
-
-def chunks_together(count: int) -> int:
-    """Return how many of `count` chunks are made together."""
-    return min(count, max(TOGETHER, math.isqrt(max(count - 1, 0)) + 1))
+_SHARE = 0.5
+"""Part of the process's memory, or of the free memory of its GPU, that runs may take."""
 
 
-def sorted_words(words: da.Array, system: NumberSystem) -> da.Array:
-    """Return the words of sorted numbers with their indices, (rows + 2, N), in chunks like `words`."""
-    ends = (0, *accumulate(words.chunks[1]))
-    count = words.numblocks[1]
-    together = chunks_together(count)
-    options: dict[str, Any] = {"system": system, "rows": system.rows + INDEX_ROWS, "located": True}
-    # Each part begins with a column that counts the numbers of its chunk that come before it.
-    chunks = (tuple(length + 1 for length in words.chunks[1]),)
-    parts = map_chunks(_sorted_block, words, chunks=chunks, **options)
-    cuts = _cuts(parts, system, ends)
+def chunks_together(words: da.Array) -> int:
+    """Return how many chunks of the result are made together, whose numbers are in memory at that time.
+
+    Threads of one process use half of its memory; workers hold parts of few chunks, for each needs them all.
+    """
+    count, longest = words.numblocks[1], max(words.chunks[1], default=0)
+    few = min(count, max(_TOGETHER, math.isqrt(max(count - 1, 0)) + 1))
+    if count == few or active_client() is not None:
+        return few
+    room = process_limit()
+    if may_be_on_gpus(words) and (on_gpu := free_device_bytes()) is not None:
+        room = min(room, on_gpu)
+    each = (len(words) + INDEX_ROWS) * max(1, longest) * words.dtype.itemsize * MOST_CANDIDATES
+    return min(count, max(few, int(_SHARE * room / each)))
+
+
+def samples_a_run(runs: int) -> int:
+    """Return how many numbers of each run are its samples."""
+    return max(2, min(_SAMPLES_A_RUN * runs, _MOST_SAMPLES // runs))
+
+
+def sorted_words(words: da.Array, system: NumberSystem, *, indices: bool = False) -> da.Array:
+    """Return the words of sorted numbers, (rows, N), in chunks like `words`.
+
+    With `indices` there are two more rows, of their indices (:func:`indices_of`).
+    """
+    count, lengths = words.numblocks[1], words.chunks[1]
+    ends = (0, *accumulate(lengths))
+    together = chunks_together(words)
+    options: dict[str, Any] = {"system": system, "rows": system.rows + INDEX_ROWS * indices}
     groups = [range(first, min(first + together, count)) for first in range(0, count, together)]
-    sources: list[Any] = []
+    size = samples_a_run(count)
+    if len(groups) == 1:
+        runs = map_chunks(_run_block, words, located=True, indices=indices, **options)
+        samples = reduce_chunks(_sample_of_run, runs, size=size, numbers=system.rows)
+    else:
+        samples = reduce_chunks(_sample_of_chunk, words, size=size, system=system)
+    cuts = _cuts(samples, system, ends, groups)
+    sources: list[Any] = [cuts]
     tasks: dict[Any, Any] = {}
     for k, group in enumerate(groups):
         if len(groups) > 1:
-            unknown = ((math.nan,) * count,)
-            parts = map_chunks(_part_block, recompute(words, k), cuts, chunks=unknown, group=group, **options)
-        edges = _edges(parts, cuts, system, group)
-        sources += [parts, edges]
-        keys = [keys_of(array) for array in (parts, edges)]
+            runs = _parts(recompute(words, k), cuts, system, k)
+        sources.append(runs)
+        how: dict[str, Any] = {"system": system, "rows": options["rows"], "in_parts": len(groups) > 1}
         for j in group:
-            merge = partial(_merge, system=system, chunk=j - group[0], start=ends[j], stop=ends[j + 1])
-            tasks[0, j] = (merge, *keys)
-    name, lengths = f"rns-sorted-{tokenize(words, system)}", ((options["rows"],), words.chunks[1])
-    return array_of_tasks(name, tasks, lengths, meta_from_array(words), *sources)
+            merge = partial(_merge, chunk=j, start=ends[j], stop=ends[j + 1], **how)
+            tasks[0, j] = (merge, keys_of(runs), keys_of(cuts)[0])
+    name = f"rns-sorted-{tokenize(words, system, indices, together)}"
+    return array_of_tasks(name, tasks, ((options["rows"],), lengths), meta_from_array(words), *sources)
 
 
 def indices_of(packed: Any) -> Any:
@@ -102,155 +131,126 @@ def with_indices(words: Array, indices: Array) -> Array:
     return np.concatenate([words, halves])
 
 
-# ---- samples -----------------------------------------------------------------------------------------------
+# ---- runs and their samples --------------------------------------------------------------------------------
+
+
+def _run_block(block: Any, *, system: NumberSystem, indices: bool, place: Place) -> Any:
+    order = sorted_indices(block, system, 0)
+    words = taken(block, order)
+    return with_indices(words, order + place.location[0][0]) if indices else words
+
+
+def _sample_of_run(run: Any, *, size: int, numbers: int) -> NDArray[np.object_]:
+    return put_in_box(sample_run(run, numbers, sample_places(run.shape[1], size)), 2)
+
+
+def _sample_of_chunk(block: Any, *, size: int, system: NumberSystem) -> NDArray[np.object_]:
+    """Sample the run of a chunk, which is not kept; rows after the words have indices in the chunk."""
+    places = sample_places(block.shape[1], size)
+    order = sorted_indices(block, system, 0)[np.asarray(places, like=block)]
+    chosen = with_indices(taken(block, order), order)
+    sample = sample_run(chosen, len(chosen), np.arange(len(places)))
+    return put_in_box(RunSample(sample.words, places, block.shape[1]), 2)
 
 
 @dataclass(frozen=True, eq=False)
 class _Cuts:
-    """Sorted numbers (rows + 2, m), in NumPy, that enclose the chunks of the result.
+    """Parts of runs for the chunks of the result, `starts` and `stops` (chunks, runs), and ends of groups.
 
-    A chunk's numbers are from cut number `first`, or -1 for the start of the array, to before cut number
-    `last`, or m for its end.
+    For each group of chunks, `ends` are two numbers that enclose its numbers: the run of each and its words
+    (rows + 2, 1), the last two of which are its index in its chunk; or None for the end of the array.
     """
 
-    words: NDArray[np.uint32]
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
-
-    def cut(self, number: int) -> NDArray[np.uint32] | None:
-        """Return one of the numbers, (rows + 2, 1), or None at either end."""
-        return self.words[:, number : number + 1] if 0 <= number < self.words.shape[1] else None
+    starts: NDArray[np.int64]
+    stops: NDArray[np.int64]
+    ends: tuple[tuple[Any, Any], ...]
 
 
-def _cuts(parts: da.Array, system: NumberSystem, ends: tuple[int, ...]) -> da.Array:
+def _cuts(samples: da.Array, system: NumberSystem, ends: tuple[int, ...], groups: list[range]) -> da.Array:
     """Compute the `_Cuts` for chunks that end at given ranks, as a lazy array without axes."""
-    size = min(_SAMPLES_A_CHUNK * (len(ends) - 1), _MOST_SAMPLES)
-    samples = reduce_chunks(_sample_block, parts, size=size)
-    joined = combine_tree(
-        samples, partial(_combine_samples, system=system, size=size), (0, 1), "rns-ranks", keepdims=False
-    )
-    return map_values(_cuts_of, joined, ends=ends, dtype=object)
+    find = partial(_find_cuts, system=system, ends=ends, groups=groups)
+    name = f"rns-cuts-{tokenize(samples, system, ends, groups)}"
+    return array_of_tasks(name, {(): (find, keys_of(samples))}, (), np.empty((), dtype=object), samples)
 
 
-def _sample_block(part: Any, *, size: int) -> NDArray[np.object_]:
-    count = part.shape[1] - 1
-    places = np.unique(np.linspace(0, count - 1, min(size, count)).round().astype(np.int64))
-    words = to_backend(taken(part, np.asarray(places + 1, like=part)), "cpu")
-    return put_in_box(RankSummary(words, places, places, count), 2)
+def _find_cuts(
+    boxes: list[Any], system: NumberSystem, ends: tuple[int, ...], groups: list[range]
+) -> NDArray[np.object_]:
+    samples: list[RunSample] = [box.item() for box in boxes]
+    found = RunCuts(samples, lambda words: sorted_indices(words[: system.rows], system, 0))
+    first, last = found.enclose(ends[:-1], ends[1:])
+    cuts = [(found.number(first[group[0]]), found.number(last[group[-1]])) for group in groups]
+    return put_in_box(_Cuts(*found.slices(first, last), tuple(cuts) if len(groups) > 1 else ()), 0)
 
 
-def _combine_samples(blocks: Any, axis: Any, keepdims: bool, system: NumberSystem, size: int) -> Any:  # noqa: ARG001
-    sorter = partial(sorted_indices, system=system, axis=0)
-    return put_in_box(combine_summaries(blocks.ravel().tolist(), size, sorter), 2 if keepdims else 0)
+# ---- parts of runs, for some chunks of the result ----------------------------------------------------------
 
 
-def _cuts_of(box: Any, ends: tuple[int, ...]) -> NDArray[np.object_]:
-    summary = box.item()
-    first, last = np.array([summary.bracket(start, stop) for start, stop in pairwise(ends)]).T
-    used = np.unique([*first[first >= 0], *last[last < len(summary.least)]]).astype(np.int64)
-    places = np.searchsorted(used, first, side="right") - 1, np.searchsorted(used, last)
-    return put_in_box(_Cuts(summary.words[:, used], *places), 0)
+def _parts(words: da.Array, cuts: da.Array, system: NumberSystem, group: int) -> da.Array:
+    """Sort what a group of the result's chunks needs of each chunk: words with indices.
+
+    The index of the first column, which has no number, is the count of the chunk's numbers before these.
+    """
+    chunks = ((math.nan,) * words.numblocks[1],)
+    options: dict[str, Any] = {"system": system, "rows": system.rows + INDEX_ROWS, "chunks": chunks}
+    parts: da.Array = map_chunks(_part_block, words, cuts, group=group, located=True, **options)
+    return parts
 
 
-# ---- parts of chunks ---------------------------------------------------------------------------------------
-
-
-def _sorted_block(block: Any, *, system: NumberSystem, place: Place) -> Any:
-    return _part(block, slice(None), 0, system, place)
-
-
-def _part_block(block: Any, box: Any, *, system: NumberSystem, group: range, place: Place) -> Any:
-    """Return the numbers of a chunk that may be in a group of the result's chunks, sorted."""
-    cuts: _Cuts = box.item()
-    low, high = cuts.cut(cuts.first[group[0]]), cuts.cut(cuts.last[group[-1]])
-    start = place.location[0][0]
-    before = _come_before(block, low, system, start)
-    chosen = ~before if high is None else ~before & _come_before(block, high, system, start)
-    return _part(block, chosen.nonzero()[0], int(before.sum()), system, place)
-
-
-def _come_before(block: Any, number: Any, system: NumberSystem, start: int) -> Any:
-    """Mark the numbers (N,) of a chunk that come before a number (rows + 2, 1); None is the very first."""
-    if number is None:
-        return np.zeros_like(block[0], dtype=np.bool_)
-    order = system.apply(rows.compare, block, number[:-INDEX_ROWS])
-    come_before = order < 0
-    earlier = max(int(indices_of(number)[0]) - start, 0)  # for equal numbers
-    come_before[:earlier] |= order[:earlier] == 0
-    return come_before
-
-
-def _part(block: Any, chosen: Any, before: int, system: NumberSystem, place: Place) -> Any:
-    """Sort selected numbers of a chunk, with indices; the first column counts the numbers before them."""
-    if not isinstance(chosen, slice):
-        block = taken(block, chosen)
-    order = sorted_indices(block, system, 0)
-    indices = order if isinstance(chosen, slice) else chosen[order]
-    packed = with_indices(taken(block, order), indices + place.location[0][0])
+def _part_block(block: Any, box: Any, *, system: NumberSystem, group: int, place: Place) -> Any:
+    (run,), cuts = place.index, box.item()
+    low, high = cuts.ends[group]
+    before = _come_before(block, low, system, run) if low else np.zeros_like(block[0], dtype=np.bool_)
+    chosen = ~before & _come_before(block, high, system, run) if high else ~before
+    (indices,) = chosen.nonzero()
+    some = taken(block, indices)
+    order = sorted_indices(some, system, 0)
     head = with_indices(
         np.zeros_like(block, shape=(len(block), 1), order="C"),
-        np.full_like(indices, before, shape=(1,), order="C"),
+        np.full_like(indices, int(before.sum()), shape=(1,), order="C"),
     )
-    return np.concatenate([head, packed], axis=1)
+    located = with_indices(taken(some, order), indices[order] + place.location[0][0])
+    return np.concatenate([head, located], axis=1)
+
+
+def _come_before(block: Any, cut: tuple[int, Any], system: NumberSystem, run: int) -> Any:
+    """Mark the numbers (N,) of a chunk, the one of a run, that come before a cut."""
+    cut_run, number = cut
+    order = system.apply(rows.compare, block, number[:-INDEX_ROWS])
+    come_before = order < 0
+    # Of equal numbers, those of earlier chunks, and those at lower indices of the cut's own.
+    earlier = block.shape[1] if run < cut_run else int(indices_of(number)[0]) if run == cut_run else 0
+    come_before[:earlier] |= order[:earlier] == 0
+    return come_before
 
 
 # ---- chunks of the result ----------------------------------------------------------------------------------
 
 
-def _edges(parts: da.Array, cuts: da.Array, system: NumberSystem, group: range) -> da.Array:
-    """Cut each part for the chunks of a group: int64 (2, chunks) for each chunk that has a part."""
-    chunks = ((len(group),) * parts.numblocks[1],)
-    like = np.empty(0)
-    edges: da.Array = map_chunks(
-        _edges_block,
-        parts,
-        cuts,
-        rows=2,
-        chunks=chunks,
-        dtype=np.int64,
-        like=like,
-        system=system,
-        group=group,
-    )
-    return edges
-
-
-def _edges_block(part: Any, box: Any, *, system: NumberSystem, group: range) -> NDArray[np.int64]:
-    """Count the numbers of a chunk before the first and the last cut of each chunk of the result."""
-    cuts: _Cuts = box.item()
-    first, last = cuts.first[group[0] : group[-1] + 1], cuts.last[group[0] : group[-1] + 1]
-    start, stop = max(first[0], 0), last[-1] + 1
-    before, count = int(indices_of(part[:, :1])[0]), part.shape[1] - 1
-    inside = _before_cuts(cuts.words[:, start:stop], part[:, 1:], system)
-    # Without a first cut, count from the chunk's start; without a last cut, to its end.
-    ends = before + np.array([0, *inside, count], dtype=np.int64)
-    found: NDArray[np.int64] = ends[np.stack([first - start + 1, last - start + 1])]
-    return found
-
-
-def _before_cuts(cuts: Any, numbers: Any, system: NumberSystem) -> list[int]:
-    """Count the sorted numbers before each cut, by value and index."""
-    words, columns = numbers[:-INDEX_ROWS], np.asarray(cuts[:-INDEX_ROWS], like=numbers)
-    first, last = (places(words, columns, system, side).tolist() for side in ("left", "right"))
-    equal = zip(first, last, indices_of(cuts).tolist(), strict=True)
-    return [low + int((indices_of(numbers[:, low:high]) < index).sum()) for low, high, index in equal]
-
-
 def _merge(
-    parts: list[Any], edges: list[Any], system: NumberSystem, chunk: int, start: int, stop: int
+    runs: list[Any],
+    box: Any,
+    *,
+    system: NumberSystem,
+    rows: int,
+    chunk: int,
+    start: int,
+    stop: int,
+    in_parts: bool,
 ) -> Any:
-    """Merge parts of all chunks to the numbers of ranks `start` to `stop` - 1, with their indices."""
+    """Merge parts of all runs to the numbers of ranks `start` to `stop` - 1: `rows` rows."""
+    cuts: _Cuts = box.item()
     before, pieces = 0, []
-    for part, (firsts, lasts) in zip(parts, edges, strict=True):
-        first, last = int(firsts[chunk]), int(lasts[chunk])
-        offset = 1 - int(indices_of(part[:, :1])[0])
-        pieces.append(part[:, first + offset : last + offset])
-        before += first
-    joined = np.concatenate(pieces, axis=1)
-    if not 0 <= start - before <= stop - before <= joined.shape[1]:
+    for run, low, high in zip(runs, cuts.starts[chunk].tolist(), cuts.stops[chunk].tolist(), strict=True):
+        skipped = int(indices_of(run[:, :1])[0]) if in_parts else 0
+        words = run[:rows, 1:] if in_parts else run
+        first = max(low - skipped, 0)
+        pieces.append(words[:, first : max(high - skipped, first)])
+        before += skipped + first
+    if not before <= start <= stop <= before + sum(piece.shape[1] for piece in pieces):
         raise RNSError(
             f"ranks {start} to {stop} are not where they were: the array is computed or read several times "
             "to be sorted, and changed meanwhile; sort an array that is in a store or in memory"
         )
-    order = sorted_indices(joined[:-INDEX_ROWS], system, 0)
-    return taken(joined, order[start - before : stop - before])
+    sorter = sorter_of(system)
+    return sort.merge_runs(pieces, system.rows, start - before, stop - before, sorter)

@@ -89,9 +89,11 @@ def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
     count, length = x.words.numblocks[1 + axis_index(axis, x.ndim)], x.words.chunksize[-1]
     if x.ndim > 1 or count < 2:
         return 1, 0
-    together = ranks.chunks_together(count)
-    parts = math.ceil(together * length * ranks.MOST_CANDIDATES * (1 + ranks.INDEX_ROWS / x.system.rows))
-    return 1 + (math.ceil(count / together) if together < count else 0), parts
+    together = ranks.chunks_together(x.words)
+    if together >= count:
+        return 1, x.size
+    parts = (together + 1) * length * ranks.MOST_CANDIDATES * (1 + ranks.INDEX_ROWS / x.system.rows)
+    return 1 + math.ceil(count / together), math.ceil(parts)
 
 
 def _words_and_axis(function: str, x: Any, axis: SupportsIndex | None) -> tuple[Any, int]:
@@ -108,10 +110,8 @@ def sort_along(words: Any, system: NumberSystem, axis: int, *, indices: bool = F
     """Sort words along an axis of the numbers, or return the indices that sort them."""
     if isinstance(words, da.Array) and words.numblocks[1 + axis] > 1:
         if words.ndim == 2:
-            packed = ranks.sorted_words(words, system)
-            if indices:
-                return map_chunks(_index_block, packed, dtype=np.int64)
-            return map_chunks(_number_block, packed, rows=system.rows, dtype=system.word_dtype)
+            ordered = ranks.sorted_words(words, system, indices=indices)
+            return map_chunks(_index_block, ordered, dtype=np.int64) if indices else ordered
         words = rechunk(words, {k: -1 if k in (0, 1 + axis) else "auto" for k in range(words.ndim)})
     options: dict[str, Any] = {"system": system, "axis": axis}
     if indices:
@@ -121,10 +121,6 @@ def sort_along(words: Any, system: NumberSystem, axis: int, *, indices: bool = F
 
 def _index_block(packed: Array) -> Array:
     return ranks.indices_of(packed)[None]
-
-
-def _number_block(packed: Array) -> Array:
-    return packed[: -ranks.INDEX_ROWS]
 
 
 def _sort_block(block: Array, *, system: NumberSystem, axis: int) -> Array:

@@ -96,7 +96,7 @@ def _find_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> t
     if not words.size:
         nothing = words[0].astype(np.int64)
         return words, nothing, nothing, nothing
-    packed = ranks.sorted_words(words, system)
+    packed = ranks.sorted_words(words, system, indices=True)
     chunks = words.chunks[1]
     ones = ((1,) * len(chunks),)
     last = map_chunks(_last_number, packed, rows=len(packed), chunks=ones, dtype=packed.dtype)

@@ -1,4 +1,4 @@
-"""Stable sorting, binary search, selection of the k greatest, and summaries of ranks.
+"""Stable sorting, binary search, selection of the k greatest, and merging of sorted runs.
 
 Keys of 64 bits order the numbers, except those that are too close. For a run of close numbers, residues are
 compared: if all are equal, it is in order already. Otherwise, each distinct number is converted to limbs
@@ -33,6 +33,12 @@ Compare = Callable[[Array, Array], Array]
 
 Sorter = Callable[[Array], Array]
 """Function that returns the indices (k,) that sort words (rows, k); equal numbers by index."""
+
+# Samples of a run for each number of runs times wanted numbers, where parts of runs are cut again.
+_SPACINGS = 8
+
+# Candidates, relative to the wanted numbers, beyond which parts of runs are cut again.
+_MOST_CANDIDATES = 1.5
 
 
 def ordering(residues: Array, system: RNS) -> Ordering:
@@ -297,56 +303,90 @@ def combine_selections(selections: Iterable[Selection], k: int) -> Selection:
     return Selection(tuple(values), tuple(indices))
 
 
-@dataclass(frozen=True, eq=False)
-class RankSummary:
-    """Summary of a part of an array by some of its numbers, sorted: words (rows + 2, m), in NumPy.
 
-    `least` and `most` (int64) bound the number of the part's `count` numbers that come before each one.
+# ---- cuts of sorted runs -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RunSample:
+    """Some of a sorted run's `count` numbers: words (rows, m), in NumPy, and their places (m,), ascending.
+
+    The first and the last number of a run are among them.
     """
 
     words: NDArray[np.uint32]
-    least: NDArray[np.int64]
-    most: NDArray[np.int64]
+    places: NDArray[np.int64]
     count: int
 
-    def pruned(self, size: int) -> "RankSummary":
-        """Reduce the summary to at most `size` numbers, evenly spaced by rank."""
-        if len(self.least) <= size:
-            return self
-        targets = np.linspace(0, self.count - 1, size)
-        kept = np.unique(np.searchsorted(self.least + self.most, 2 * targets).clip(0, len(self.least) - 1))
-        return RankSummary(self.words[:, kept], self.least[kept], self.most[kept], self.count)
 
-    def bracket(self, start: int, stop: int) -> tuple[int, int]:
-        """Places of two numbers that enclose the numbers of the ranks from `start` to before `stop`.
-
-        All of these come at or after the first (-1 if there is no such number), and before the second (m if
-        there is no such number).
-        """
-        first = int(np.searchsorted(self.most, start, side="right")) - 1
-        return first, int(np.searchsorted(self.least, stop, side="left"))
+def sample_run(run: Array, rows: int, places: NDArray[np.int64]) -> RunSample:
+    """Take the numbers at some places of a sorted run, whose first `rows` rows are the words of a number."""
+    words = to_backend(taken(run[:rows], np.asarray(places, like=run)), "cpu")
+    return RunSample(words, places, run.shape[1])
 
 
-def combine_summaries(summaries: Sequence[RankSummary], size: int, sorter: Sorter) -> RankSummary:
-    """Combine summaries of several parts, in the order of their indices, to one of at most `size` numbers.
+def sample_places(count: int, size: int) -> NDArray[np.int64]:
+    """Choose at most `size` places in a run of `count` numbers, evenly spaced, with both ends."""
+    return np.unique(np.linspace(0, count - 1, min(size, count)).round().astype(np.int64))
 
-    `sorter` takes words without the rows of the index.
 
-    Between two neighbours in a part's summary, any number of the part's numbers may come before a number of
-    another part: so the bounds add up, and pruning to `size` numbers widens them by the count divided by
-    `size`.
+class RunCuts:
+    """Bounds of ranks in sorted runs, by samples of these.
+
+    Numbers are ordered by value, then by run, then by place in the run. Cut t is before the t-th of all
+    samples in this order, or at the end. For each run it is known how many numbers are before a cut at least,
+    up to the run's last sample before it, and at most, up to the next sample.
     """
-    words = np.concatenate([s.words for s in summaries], axis=1)
-    order = sorter(words[:-2])
-    sources = np.repeat(np.arange(len(summaries)), [len(s.least) for s in summaries])[order]
-    least = np.zeros(len(order), dtype=np.int64)
-    most = np.zeros(len(order), dtype=np.int64)
-    for source, summary in enumerate(summaries):
-        own = sources == source
-        passed = np.cumsum(own)  # numbers of this summary up to each place
-        before = np.concatenate([[0], summary.least + 1])[passed]
-        least += np.where(own, before - 1, before)
-        after = np.concatenate([summary.most, [summary.count]])
-        most += after[np.where(own, passed - 1, passed)]
-    count = sum(s.count for s in summaries)
-    return RankSummary(words[:, order], least, most, count).pruned(size)
+
+    def __init__(self, samples: Sequence[RunSample], sorter: Sorter) -> None:
+        self.words = np.concatenate([s.words for s in samples], axis=1)
+        self.order = sorter(self.words)  # stable, so that equal numbers stay in the order of runs and places
+        self.runs = np.repeat(np.arange(len(samples)), [len(s.places) for s in samples])
+        self.places = np.concatenate([s.places for s in samples])
+        self._least = [np.concatenate([[0], s.places + 1]) for s in samples]
+        self._most = [np.concatenate([s.places, [s.count]]) for s in samples]
+        least = np.concatenate([np.diff(counts) for counts in self._least])[self.order]
+        most = np.concatenate([np.diff(counts) for counts in self._most])[self.order]
+        self._least_before = np.concatenate([[0], np.cumsum(least)])
+        self._most_before = np.concatenate([[0], np.cumsum(most)])
+
+    def enclose(self, starts: Any, stops: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Find the last cuts up to the ranks `starts`, and the first cuts from the ranks `stops` on."""
+        first = np.searchsorted(self._most_before, starts, side="right") - 1
+        return first, np.searchsorted(self._least_before, stops, side="left")
+
+    def number(self, cut: int) -> tuple[int, NDArray[np.uint32]] | None:
+        """Return the sample after a cut, its run and its words (rows, 1); None at either end."""
+        if not 0 < cut < len(self.order):
+            return None
+        chosen = self.order[cut]
+        return int(self.runs[chosen]), self.words[:, chosen : chosen + 1]
+
+    def slices(self, first: Any, last: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Parts of all runs that have the numbers between cuts: starts and stops, each (cuts, runs)."""
+        by_run = np.argsort(self.runs[self.order], kind="stable")
+        sizes = [len(counts) - 1 for counts in self._least]
+        passed = np.split(by_run, np.cumsum(sizes)[:-1])
+        starts = [c[np.searchsorted(at, first)] for c, at in zip(self._least, passed, strict=True)]
+        stops = [c[np.searchsorted(at, last)] for c, at in zip(self._most, passed, strict=True)]
+        return np.stack(starts, axis=-1), np.stack(stops, axis=-1)
+
+
+def merge_runs(
+    pieces: Sequence[Array], rows: int, start: int, stop: int, sorter: Sorter
+) -> Array:
+    """Merge parts of sorted runs, in their order, to the numbers of ranks `start` to `stop` - 1 among them.
+
+    The first `rows` rows are the words of a number. If parts have many more numbers than are wanted, they are
+    cut by samples first.
+    """
+    wanted = stop - start
+    spacing = wanted // (_SPACINGS * len(pieces))
+    if spacing > 1 and sum(piece.shape[1] for piece in pieces) > _MOST_CANDIDATES * wanted:
+        samples = [sample_run(p, rows, sample_places(p.shape[1], 1 + -(-p.shape[1] // spacing))) for p in pieces]
+        cuts = RunCuts(samples, sorter)
+        firsts, lasts = cuts.slices(*cuts.enclose(start, stop))
+        pieces = [piece[:, low:high] for piece, low, high in zip(pieces, firsts, lasts, strict=True)]
+        start -= int(firsts.sum())
+    joined = np.concatenate(pieces, axis=1)
+    return taken(joined, sorter(joined[:rows])[start : start + wanted])

@@ -54,7 +54,7 @@ def test_skewed_numbers_in_many_chunks(
     on_each_processor: Processor, numbers: str, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No value is too frequent for a chunk; with few chunks together, the array is made several times."""
-    monkeypatch.setattr(ranks, "TOGETHER", together)
+    monkeypatch.setattr(ranks, "chunks_together", lambda words: min(together, words.numblocks[1]))
     values = NUMBERS[numbers](200)
     check(chunked(array_of(on_each_processor, values, EIGHT), 17), values)
 
@@ -90,9 +90,9 @@ def test_a_chunk_of_the_result_takes_few_numbers(
         packed = ranks.sorted_words(x.words, x.system)
         taken.clear()
         packed[:, -length:].compute()
-        # The chunks themselves, then samples, parts of chunks, and the last chunk alone.
+        # The chunks themselves, then samples, and the last chunk alone.
         assert taken[-1] <= 1.5 * length
-        assert all(size <= max(length, 8 * count * 16) for size in taken)
+        assert all(size <= max(1.5 * length, 16 * count**2) for size in taken)
 
 
 def test_the_array_is_computed_again_for_chunks_that_are_not_together(
@@ -106,7 +106,7 @@ def test_the_array_is_computed_again_for_chunks_that_are_not_together(
 
     values = list(range(100))[::-1]
     for together, passes in ((16, 1), (5, 3)):
-        monkeypatch.setattr(ranks, "TOGETHER", together)
+        monkeypatch.setattr(ranks, "chunks_together", lambda words: min(together, words.numblocks[1]))
         x = chunked(array_of(CPU, values, EIGHT), 10)
         x = rd.RNSArray(map_chunks(block, x.words, rows=8), x.system)
         made.clear()
@@ -116,7 +116,7 @@ def test_the_array_is_computed_again_for_chunks_that_are_not_together(
 
 def test_stores_results_and_parts_are_sorted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In several passes, whatever the array is made of."""
-    monkeypatch.setattr(ranks, "TOGETHER", 2)
+    monkeypatch.setattr(ranks, "chunks_together", lambda words: min(2, words.numblocks[1]))
     x = rd.random(EIGHT, 1500, chunks=128, seed=1)
     values = sorted(x.to_ints().tolist())
     rd.sort(x).to_zarr(tmp_path / "sorted")
@@ -129,7 +129,7 @@ def test_stores_results_and_parts_are_sorted(tmp_path: Path, monkeypatch: pytest
 
 
 def test_an_array_that_changes_is_no_sorted_array(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranks, "TOGETHER", 3)
+    monkeypatch.setattr(ranks, "chunks_together", lambda words: min(3, words.numblocks[1]))
     calls: list[int] = []
 
     def block(words: Any) -> Any:
