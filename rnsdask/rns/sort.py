@@ -34,6 +34,9 @@ Compare = Callable[[Array, Array], Array]
 Sorter = Callable[[Array], Array]
 """Function that returns the indices (k,) that sort words (rows, k); equal numbers by index."""
 
+# Part of the keys, as its inverse, up to which equal ones are put in order after a sort.
+_FEW_EQUAL = 16
+
 # Samples of a run for each number of runs times wanted numbers, where parts of runs are cut again.
 _SPACINGS = 8
 
@@ -73,7 +76,7 @@ def sorted_indices(by: Ordering, shape: tuple[int, ...], axis: int, descending: 
         return numbers.reshape(shape)
     moved = np.moveaxis(numbers.reshape(shape), axis, -1)
     keys = np.moveaxis(complemented(by.keys, descending).reshape(shape), axis, -1).reshape(-1, length)
-    places = np.argsort(keys, axis=1, kind="stable")
+    places = _stable_order(keys)
     places += numbers[::length, None]  # in consecutive lines
     places = places.reshape(-1)
     keys = keys.reshape(-1)[places]
@@ -91,6 +94,23 @@ def taken(words: Array, indices: Array) -> Array:
     """Words (rows, *indices.shape) of the numbers at flat indices."""
     chosen = kernels_of(words).gather(as_matrix(words), indices.reshape(-1))
     return chosen.reshape(len(words), *indices.shape)
+
+
+def _stable_order(keys: Array) -> Array:
+    """Indices (lines, length) that sort keys along lines; equal keys by index."""
+    if backend_name(keys) == "cuda":
+        return np.argsort(keys, axis=1, kind="stable")
+    # NumPy sorts different keys faster without care for the order of equal ones, which is then restored.
+    order = np.argsort(keys, axis=1)
+    ordered = np.take_along_axis(keys, order, axis=1)
+    equal = ordered[:, 1:] == ordered[:, :-1]
+    if _FEW_EQUAL * np.count_nonzero(equal) > keys.size:
+        return np.argsort(keys, axis=1, kind="stable")
+    (lines, begins) = equal.nonzero()
+    tied = np.unique(np.concatenate([pairs := lines * keys.shape[1] + begins, pairs + 1]))
+    places, line = order.reshape(-1), tied // keys.shape[1]
+    places[tied] = places[tied][np.lexsort((places[tied], ordered.reshape(-1)[tied], line))]
+    return order
 
 
 def _settle(numbers: Array, keys: Array, length: int, by: Ordering, descending: bool) -> None:
