@@ -281,32 +281,43 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | No
 )
 @with_mode
 @processor_job_options
-def sort(source: str, path: str, axis: int, **options: Any) -> None:
+def sort(
+    source: str,
+    path: str,
+    axis: int,
+    mode: dict[str, bool],
+    connection: Connection,
+    backend: str,
+    progress: bool,
+    as_json: bool,
+) -> None:
     """Write the integers of SRC in ascending order to a new store DST.
 
-    SRC may be larger than memory; with more than 16 chunks it is read several times.
+    SRC may be larger than memory: if half of it does not hold all numbers, they are sorted in two passes, with
+    a temporary store next to DST.
     """
+    check_store_path(path)
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.memory_plan import fitting
+    from rnsdask.jobs.sorting import in_runs, prepare, write_sorted
+    from rnsdask.jobs.sources import OF_INTEGERS, Source, check_target
+    from rnsdask.store import Output
 
-    def make(x: Any) -> Any:
-        from rnsdask.lazy import sort as sorting
-
-        return sorting.sort(x, axis)
-
-    def passes_and_waiting(x: Any) -> tuple[int, int]:
-        from rnsdask.lazy import sort as sorting
-
-        return sorting.passes_and_waiting(x, axis)
-
-    derive(
-        "sort",
-        [source],
-        path,
-        make,
-        passes=lambda x: passes_and_waiting(x)[0],
-        waiting=lambda x: passes_and_waiting(x)[1],
-        axis=axis,
-        **options,
-    )
+    opened = Source.at(source, OF_INTEGERS)
+    try:
+        prepared = prepare(opened, axis, backend)
+    except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+        refuse(Message(f"sort of {source}: ", error))
+    output = Output(path, prepared.derived.job, **mode)
+    check_target(output, [opened])
+    if is_done("sort", output, as_json):
+        return
+    with connection(prepared.work) as client:
+        chosen = in_runs(prepared, client)
+        with fitting(chosen.work, client, backend=backend), measured() as cost:
+            done = write_sorted(chosen, output, client, progress=progress)
+    read = "read" if chosen.runs is None else "read in two passes"
+    tell_derived("sort", [source], path, done, cost, as_json, read=read, shape=chosen.derived.array.shape)
 
 
 # ---- powers modulo an integer -----------------------------------------------------------------------------

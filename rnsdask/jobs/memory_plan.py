@@ -236,10 +236,15 @@ class Place:
         device = computing + _DEVICE_BYTES + work.constants + tables + threads * work.workspace
         return moving + margin + _GPU_PROCESS_BYTES, device
 
-    def fits(self, work: Work, threads: int) -> bool:
-        """Whether a job with that number of threads is within the limits."""
+    def fits(self, work: Work, threads: int, *, on_device: int = 0) -> bool:
+        """Whether a job with that number of threads, and bytes that wait on a GPU, is within the limits."""
         host, device = self.need(work, threads)
-        return host <= self.host and (self.device is None or device <= self.device)
+        return host <= self.host and (self.device is None or device + on_device <= self.device)
+
+    def part(self, share: float) -> "Place":
+        """Return a place like this one with a part of its memory."""
+        device = None if self.device is None else int(share * self.device)
+        return replace(self, host=int(share * self.host), device=device)
 
     def most_threads(self, work: Work) -> int:
         """The most threads with which a job fits, 0 if it does not; a worker's are what they are."""
@@ -287,8 +292,7 @@ def fitting(
     not enough, or workers run the job, each chunk of the store `info` is read in parts, if it is given.
     JobError if the job cannot fit; the message has the figures, and a chunk size that would fit.
     """
-    gpu = backend != "cpu"
-    places = [_this_process(work, gpu, threads)] if client is None else worker_places(client, gpu)
+    places = places_of(work, client, backend, threads)
     fitted = [(place, place.most_threads(work)) for place in places]
     tightest, count = min(fitted, key=lambda one: one[1] / one[0].threads)
     part = None
@@ -344,6 +348,14 @@ def _refusal(work: Work, place: Place) -> str:
     advice = f"chunks of {smaller} numbers would fit" if smaller else "no chunk size would fit"
     chunks = f"chunks of {work.numbers} numbers ({work.chunk_bytes / 1e9:.3g} GB)"
     return f"{work.operation} with {chunks} {does_not_fit}; {advice}"
+
+
+def places_of(
+    work: Work, client: "Client | None" = None, backend: str = "cpu", threads: int | None = None
+) -> list[Place]:
+    """Return the places that run a job: this process, or the workers, one of each kind."""
+    gpu = backend != "cpu"
+    return [_this_process(work, gpu, threads)] if client is None else worker_places(client, gpu)
 
 
 def _this_process(work: Work, gpu: bool, threads: int | None) -> Place:

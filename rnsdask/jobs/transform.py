@@ -6,8 +6,6 @@ parts that chunks send, the next reads the parts that chunks receive. So memory 
 and each pass is an ordinary job, which survives the death of workers and can be resumed.
 """
 
-import re
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,9 +15,9 @@ import dask.array as da
 from rnsdask import store
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.core import rows
-from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, ChunkPlan, default_chunk
 from rnsdask.fields.ntt import FourStep
+from rnsdask.jobs.between import path_between, remove_between
 from rnsdask.jobs.hashes import job_hash
 from rnsdask.jobs.memory_plan import Work, describe
 from rnsdask.jobs.sources import Source, check_target
@@ -72,23 +70,7 @@ class Transform:
         """
         if self.steps is None:
             return []
-        return [_path_between(path, self.job, k) for k in range(1, _STORES + 1)]
-
-
-def _path_between(path: str, job: str, k: int) -> str:
-    return f"{path.rstrip('/')}.{job[:12]}-{k}.partial"
-
-
-def _left_behind(path: str) -> list[str]:
-    """Stores between the passes of any job with this output, as far as they can be listed."""
-    folder = store.locate(_path_between(path, "", 1)).parent
-    names: set[str] = set()
-    if folder is not None:
-        with suppress(StoreError):  # listing may be forbidden
-            names = folder.names()
-    name = path.rstrip("/").rpartition("/")[2]
-    pattern = re.compile(re.escape(name) + r"(\.[0-9a-f]{12}-[0-9]\.partial)(?:\.partial)?")
-    return [path.rstrip("/") + match[1] for match in map(pattern.fullmatch, sorted(names)) if match]
+        return [path_between(path, self.job, k) for k in range(1, _STORES + 1)]
 
 
 def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend: str = "cpu") -> Transform:
@@ -155,7 +137,7 @@ def write_transform(
         store.state(store.locate(place))
     if transform.steps and output.decide() is not store.Decision.GO_ON:  # two stores at a time
         store.check_room({store.locate(path): 2 * int(transform.result.nbytes)})
-    clear = partial(_remove_left_behind, transform, path)
+    clear = partial(remove_between, path, transform.places(path))
     passes = partial(_run_passes, transform, path, client, progress) if transform.steps else None
     label = f"ntt, pass {transform.passes}" if transform.steps else "ntt"
     how: dict[str, Any] = {"label": label, "progress": progress, "order": transform.line_of}
@@ -163,11 +145,6 @@ def write_transform(
     done = write_array(transform.result, output, client, make=passes, begun=clear, failed=clear, **how)
     clear()
     return replace(done, bytes_read=transform.bytes_read)
-
-
-def _remove_left_behind(transform: Transform, path: str) -> None:
-    for place in {*transform.places(path), *_left_behind(path)}:
-        store.remove(store.locate(place))
 
 
 def _run_passes(transform: Transform, path: str, client: "Client | None", progress: bool) -> da.Array:

@@ -64,7 +64,7 @@ _MOST_SAMPLES = 2**20
 MOST_CANDIDATES = 1.25
 """Most numbers that a chunk of the result is merged from, relative to its length, with these samples."""
 
-_SHARE = 0.5
+SHARE = 0.5
 """Part of the process's memory, or of the free memory of its GPU, that runs may take."""
 
 
@@ -81,7 +81,7 @@ def chunks_together(words: da.Array) -> int:
     if may_be_on_gpus(words) and (on_gpu := free_device_bytes()) is not None:
         room = min(room, on_gpu)
     each = (len(words) + INDEX_ROWS) * max(1, longest) * words.dtype.itemsize * MOST_CANDIDATES
-    return min(count, max(few, int(_SHARE * room / each)))
+    return min(count, max(few, int(SHARE * room / each)))
 
 
 def samples_a_run(runs: int) -> int:

@@ -85,15 +85,18 @@ def argsort(
 
 
 def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
-    """Return how often sorting reads a lazy array's chunks, and how many numbers wait for others."""
+    """Return how often sorting reads a lazy array's chunks, and how many numbers wait for others.
+
+    These are half of those in memory, since plans count arrays that wait twice: others may be views.
+    """
     count, length = x.words.numblocks[1 + axis_index(axis, x.ndim)], x.words.chunksize[-1]
     if x.ndim > 1 or count < 2:
         return 1, 0
     together = ranks.chunks_together(x.words)
     if together >= count:
-        return 1, x.size
+        return 1, -(-x.size // 2)
     parts = (together + 1) * length * ranks.MOST_CANDIDATES * (1 + ranks.INDEX_ROWS / x.system.rows)
-    return 1 + math.ceil(count / together), math.ceil(parts)
+    return 1 + math.ceil(count / together), math.ceil(parts / 2)
 
 
 def _words_and_axis(function: str, x: Any, axis: SupportsIndex | None) -> tuple[Any, int]:
