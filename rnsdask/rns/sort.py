@@ -76,10 +76,9 @@ def sorted_indices(by: Ordering, shape: tuple[int, ...], axis: int, descending: 
         return numbers.reshape(shape)
     moved = np.moveaxis(numbers.reshape(shape), axis, -1)
     keys = np.moveaxis(complemented(by.keys, descending).reshape(shape), axis, -1).reshape(-1, length)
-    places = _stable_order(keys)
+    places, keys = _stably_sorted(keys)
     places += numbers[::length, None]  # in consecutive lines
-    places = places.reshape(-1)
-    keys = keys.reshape(-1)[places]
+    places, keys = places.reshape(-1), keys.reshape(-1)
     numbers = places if axis == len(shape) - 1 else moved.reshape(-1)[places]
     _settle(numbers, keys, length, by, descending)
     return np.moveaxis(numbers.reshape(moved.shape), -1, axis)
@@ -96,21 +95,30 @@ def taken(words: Array, indices: Array) -> Array:
     return chosen.reshape(len(words), *indices.shape)
 
 
-def _stable_order(keys: Array) -> Array:
-    """Indices (lines, length) that sort keys along lines; equal keys by index."""
-    if backend_name(keys) == "cuda":
-        return np.argsort(keys, axis=1, kind="stable")
-    # NumPy sorts different keys faster without care for the order of equal ones, which is then restored.
-    order = np.argsort(keys, axis=1)
-    ordered = np.take_along_axis(keys, order, axis=1)
-    equal = ordered[:, 1:] == ordered[:, :-1]
-    if _FEW_EQUAL * np.count_nonzero(equal) > keys.size:
-        return np.argsort(keys, axis=1, kind="stable")
-    (lines, begins) = equal.nonzero()
-    tied = np.unique(np.concatenate([pairs := lines * keys.shape[1] + begins, pairs + 1]))
-    places, line = order.reshape(-1), tied // keys.shape[1]
-    places[tied] = places[tied][np.lexsort((places[tied], ordered.reshape(-1)[tied], line))]
-    return order
+def _stably_sorted(keys: Array) -> tuple[Array, Array]:
+    """Indices (lines, length) that sort keys along lines, equal keys by index; and the sorted keys."""
+    if backend_name(keys) != "cuda":
+        # NumPy sorts different keys faster without care for the order of equal ones, which is then restored.
+        order = np.argsort(keys, axis=1)
+        ordered = np.take_along_axis(keys, order, axis=1)
+        equal = ordered[:, 1:] == ordered[:, :-1]
+        if _FEW_EQUAL * np.count_nonzero(equal) <= keys.size:
+            _order_equal(order, ordered, equal)
+            return order, ordered
+    order = np.argsort(keys, axis=1, kind="stable")
+    return order, np.take_along_axis(keys, order, axis=1)
+
+
+def _order_equal(order: Array, ordered: Array, equal: Array) -> None:
+    """Sort the indices of equal keys, in place; `equal` marks the keys that equal the next one in a line."""
+    if not equal.any():
+        return
+    lines, begins = equal.nonzero()
+    length, places = order.shape[1], order.reshape(-1)
+    pairs = lines * length + begins
+    tied = np.unique(np.concatenate([pairs, pairs + 1]))
+    by = [places[tied], ordered.reshape(-1)[tied], tied // length]
+    places[tied] = places[tied][np.lexsort(by)]
 
 
 def _settle(numbers: Array, keys: Array, length: int, by: Ordering, descending: bool) -> None:
