@@ -164,7 +164,7 @@ def in_runs(sorting: Sorting, client: "Client | None" = None) -> Sorting:
     is_one_pass = sorting.derived.bytes_read <= sorting.derived.array.nbytes
     if info.n_chunks <= _FEWEST_RUNS if client else is_one_pass and _hold(places, sorting.work):
         return sorting
-    runs = _choose_runs(info, lambda length: _hold(places, _work_of_runs(info, length)))
+    runs = choose_runs(info, lambda length: _hold(places, _work_of_runs(info, length)))
     return replace(sorting, work=_work_of_runs(info, runs.length), runs=runs)
 
 
@@ -173,7 +173,7 @@ def _hold(places: list[Place], work: Work) -> bool:
     return all(place.part(ranks.SHARE).fits(work, place.threads, on_device=work.held) for place in places)
 
 
-def _choose_runs(info: store.StoreInfo, fits: Callable[[int], bool]) -> Runs:
+def choose_runs(info: store.StoreInfo, fits: Callable[[int], bool]) -> Runs:
     """Choose the longest runs that fit, of whole chunks, and of about one length."""
     (chunk,), (total,) = info.chunks, info.shape
     chunks = next((k for k in range(max(1, info.n_chunks // _FEWEST_RUNS), 1, -1) if fits(k * chunk)), 1)
