@@ -293,8 +293,8 @@ def sort(
 ) -> None:
     """Write the integers of SRC in ascending order to a new store DST.
 
-    SRC may be larger than memory: if half of it does not hold all numbers, they are sorted in two passes, with
-    a temporary store next to DST.
+    SRC may be larger than memory: if half of it does not hold all numbers, they are sorted in two passes,
+    with a temporary store next to DST.
     """
     check_store_path(path)
     from rnsdask.jobs.cost import measured

@@ -17,7 +17,7 @@ def path_between(path: str, job: str, k: int) -> str:
 
 
 def remove_between(path: str, places: Iterable[str]) -> None:
-    """Remove some stores between passes, and those of any other job with this output, if they can be listed."""
+    """Remove some stores between passes, and all others of this output, as far as they can be listed."""
     for place in {*places, *_left_behind(path)}:
         store.remove(store.locate(place))
 

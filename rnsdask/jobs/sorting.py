@@ -53,8 +53,8 @@ _PIECE_BYTES = 2**19
 class Runs:
     """Layout of the store between the passes, in chunks of `piece` numbers.
 
-    For each run of `length` numbers, of all `total` numbers, it has `samples` numbers of the run, and then all numbers in
-    order. Both fill whole pieces with repetitions of the last number.
+    For each run of `length` numbers, of all `total` numbers, it has `samples` numbers of the run, and then
+    all in order. Both fill whole pieces with repetitions of the last number.
     """
 
     total: int

@@ -39,8 +39,9 @@ def sort(x: N, axis: SupportsIndex | None = -1) -> N:
     Returns
     -------
     RNSArray or IntervalRNSArray
-        Lazy if `x` is. An array of one axis keeps its chunks, and if there are many is computed or read
-        several times (docs/operations.md, "Order"). With several axes, a chunk of the result has whole lines.
+        Lazy if `x` is. An array of one axis keeps its chunks, and if memory does not hold them is computed or
+        read several times (docs/operations.md, "Order"). With several axes, a chunk of the result has whole
+        lines.
 
     Raises
     ------

@@ -331,7 +331,6 @@ def combine_selections(selections: Iterable[Selection], k: int) -> Selection:
     return Selection(tuple(values), tuple(indices))
 
 
-
 # ---- cuts of sorted runs -----------------------------------------------------------------------------------
 
 
@@ -363,7 +362,7 @@ class RunCuts:
 
     Numbers are ordered by value, then by run, then by place in the run. Cut t is before the t-th of all
     samples in this order, or at the end. For each run it is known how many numbers are before a cut at least,
-    up to the run's last sample before it, and at most, up to the next sample.
+    up to the run's last sample before it, and at most, up to its next sample.
     """
 
     def __init__(self, samples: Sequence[RunSample], sorter: Sorter) -> None:
@@ -400,9 +399,7 @@ class RunCuts:
         return np.stack(starts, axis=-1), np.stack(stops, axis=-1)
 
 
-def merge_runs(
-    pieces: Sequence[Array], rows: int, start: int, stop: int, sorter: Sorter
-) -> Array:
+def merge_runs(pieces: Sequence[Array], rows: int, start: int, stop: int, sorter: Sorter) -> Array:
     """Merge parts of sorted runs, in their order, to the numbers of ranks `start` to `stop` - 1 among them.
 
     The first `rows` rows are the words of a number. If parts have many more numbers than are wanted, they are
@@ -411,7 +408,9 @@ def merge_runs(
     wanted = stop - start
     spacing = wanted // (_SPACINGS * len(pieces))
     if spacing > 1 and sum(piece.shape[1] for piece in pieces) > _MOST_CANDIDATES * wanted:
-        samples = [sample_run(p, rows, sample_places(p.shape[1], 1 + -(-p.shape[1] // spacing))) for p in pieces]
+        samples = [
+            sample_run(p, rows, sample_places(p.shape[1], 1 + -(-p.shape[1] // spacing))) for p in pieces
+        ]
         cuts = RunCuts(samples, sorter)
         firsts, lasts = cuts.slices(*cuts.enclose(start, stop))
         pieces = [piece[:, low:high] for piece, low, high in zip(pieces, firsts, lasts, strict=True)]

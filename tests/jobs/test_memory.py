@@ -58,11 +58,13 @@ FALLING = "falling"  # small numbers, one less than the other
 TOP = "top"  # the greatest ones of the range, which no key tells apart
 
 
-def make_store(path: Path, n: int, numbers: int, data: str, compressed: bool) -> store.StoreInfo:
-    """Four chunks, the last one cut; `data` is "random", FALLING or TOP."""
+def make_store(
+    path: Path, n: int, numbers: int, data: str, compressed: bool, chunks: int = 4
+) -> store.StoreInfo:
+    """Four chunks or more, the last one cut; `data` is "random", FALLING or TOP."""
     moduli = rd.ModuliSet.for_bits(31 * n) if n > 1 else rd.ModuliSet([2**32 - 5])
     codecs = [ZstdCodec(level=1)] if compressed else None
-    count = 4 * numbers - 1000
+    count = chunks * numbers - 1000
     rng = np.random.default_rng(n)
     writer = store.create(path, RNS(moduli), (count,), chunks=numbers, codecs=codecs)
     for (i,) in writer.info.indices():
@@ -208,6 +210,32 @@ def test_peak_is_not_above_the_plan(
     assert taken["peak"] <= planned["host"]
     if on_each_processor.name == "cuda" and command[0] not in _ON_HOST:
         assert 0 < taken["pool"] <= planned["device"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize("data", ["random", *slow(TOP)])
+def test_a_sort_in_runs_is_not_above_its_part_of_memory(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process may use half of what its limit of resident memory says."""
+    monkeypatch.chdir(tmp_path)
+    make_store(Path("x.zarr"), 3, 2**19, data, False, 24)
+    limit, log = 2 * 920 * 2**20, Path("log")
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_RSS, ({limit}, {limit}))"
+    done = subprocess.run(
+        [sys.executable, "-c", limited + MEASURED, "sort", "x.zarr", "y.zarr", "--log-json", str(log)],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+        env={**os.environ, "DASK_NUM_WORKERS": "2"},
+    )
+    assert "read in two passes" in done.stdout, done.stderr
+    (peak,) = (int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("peak "))
+    (planned,) = (e for e in map(json.loads, log.read_text().splitlines()) if e["event"] == "plan")
+    print(peak, planned)
+    assert peak <= planned["host"] <= limit / 2
+    assert planned["threads"] == 2
 
 
 def write_long() -> None:

@@ -92,7 +92,9 @@ def test_runs_beside_an_output_in_an_object_store(monkeypatch: pytest.MonkeyPatc
     in_runs(monkeypatch, 2, 128)
     succeed("sort", "x", "memory://sorting/y")
     assert rd.open_zarr("memory://sorting/y").to_ints().tolist() == sorted(NUMBERS["any"](500))
-    assert [path.rpartition("/")[2] for path in fsspec.filesystem("memory").ls("/sorting", detail=False)] == ["y"]
+    assert [path.rpartition("/")[2] for path in fsspec.filesystem("memory").ls("/sorting", detail=False)] == [
+        "y"
+    ]
     fsspec.filesystem("memory").rm("/sorting", recursive=True)
 
 
