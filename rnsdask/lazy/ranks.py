@@ -68,18 +68,21 @@ SHARE = 0.5
 """Part of the process's memory, or of the free memory of its GPU, that runs may take."""
 
 
-def chunks_together(words: da.Array) -> int:
-    """Return how many chunks of the result are made together, whose numbers are in memory at that time.
+def chunks_together(words: da.Array, rows: int) -> int:
+    """Return how many chunks of the result, of `rows` rows, are made together, which are then in memory.
 
     Threads of one process use half of its memory; workers hold parts of few chunks, for each needs them all.
     """
-    count, longest = words.numblocks[1], max(words.chunks[1], default=0)
+    count: int = words.numblocks[1]
+    longest = max(words.chunks[1], default=0)
     few = min(count, max(_TOGETHER, math.isqrt(max(count - 1, 0)) + 1))
     if count == few or active_client() is not None:
         return few
     room = process_limit()
     if may_be_on_gpus(words) and (on_gpu := free_device_bytes()) is not None:
         room = min(room, on_gpu)
+    if rows * words.shape[1] * words.dtype.itemsize <= SHARE * room:
+        return count
     each = (len(words) + INDEX_ROWS) * max(1, longest) * words.dtype.itemsize * MOST_CANDIDATES
     return min(count, max(few, int(SHARE * room / each)))
 
@@ -96,8 +99,8 @@ def sorted_words(words: da.Array, system: NumberSystem, *, indices: bool = False
     """
     count, lengths = words.numblocks[1], words.chunks[1]
     ends = (0, *accumulate(lengths))
-    together = chunks_together(words)
     options: dict[str, Any] = {"system": system, "rows": system.rows + INDEX_ROWS * indices}
+    together = chunks_together(words, options["rows"])
     groups = [range(first, min(first + together, count)) for first in range(0, count, together)]
     size = samples_a_run(count)
     if len(groups) == 1:

@@ -93,7 +93,7 @@ def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
     count, length = x.words.numblocks[1 + axis_index(axis, x.ndim)], x.words.chunksize[-1]
     if x.ndim > 1 or count < 2:
         return 1, 0
-    together = ranks.chunks_together(x.words)
+    together = ranks.chunks_together(x.words, x.system.rows)
     if together >= count:
         return 1, -(-x.size // 2)
     parts = (together + 1) * length * ranks.MOST_CANDIDATES * (1 + ranks.INDEX_ROWS / x.system.rows)

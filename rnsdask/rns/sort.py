@@ -406,11 +406,11 @@ def merge_runs(pieces: Sequence[Array], rows: int, start: int, stop: int, sorter
     cut by samples first.
     """
     wanted = stop - start
+    counts = [piece.shape[1] for piece in pieces]
     spacing = wanted // (_SPACINGS * len(pieces))
-    if spacing > 1 and sum(piece.shape[1] for piece in pieces) > _MOST_CANDIDATES * wanted:
-        samples = [
-            sample_run(p, rows, sample_places(p.shape[1], 1 + -(-p.shape[1] // spacing))) for p in pieces
-        ]
+    if spacing > 1 and sum(counts) > _MOST_CANDIDATES * wanted:
+        places = [sample_places(count, 2 + count // spacing) for count in counts]
+        samples = [sample_run(piece, rows, some) for piece, some in zip(pieces, places, strict=True)]
         cuts = RunCuts(samples, sorter)
         firsts, lasts = cuts.slices(*cuts.enclose(start, stop))
         pieces = [piece[:, low:high] for piece, low, high in zip(pieces, firsts, lasts, strict=True)]

@@ -90,7 +90,7 @@ def few_together(case: Case) -> Iterator[None]:
     """Take few chunks of a result together, now and then, so that an array is made several times."""
     together = case.random.choice((2, 16, 16))
     case.note("chunks together", together)
-    with patch.object(ranks, "chunks_together", lambda words: min(together, words.numblocks[1])):
+    with patch.object(ranks, "chunks_together", lambda words, _rows: min(together, words.numblocks[1])):
         yield
         case.settle()
 

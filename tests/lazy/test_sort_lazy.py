@@ -24,6 +24,11 @@ EIGHT = MODULI_SETS["table2_8"]
 pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
+def make_together(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Let at most `most` chunks of a result be made together."""
+    monkeypatch.setattr(ranks, "chunks_together", lambda words, _rows: min(most, words.numblocks[1]))
+
+
 def check(x: rd.RNSArray, values: list[int]) -> None:
     """That a lazy array of one axis is sorted right, in chunks as long as its own."""
     order = sorted(range(len(values)), key=lambda i: values[i])
@@ -54,7 +59,7 @@ def test_skewed_numbers_in_many_chunks(
     on_each_processor: Processor, numbers: str, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No value is too frequent for a chunk; with few chunks together, the array is made several times."""
-    monkeypatch.setattr(ranks, "chunks_together", lambda words: min(together, words.numblocks[1]))
+    make_together(monkeypatch, together)
     values = NUMBERS[numbers](200)
     check(chunked(array_of(on_each_processor, values, EIGHT), 17), values)
 
@@ -106,7 +111,7 @@ def test_the_array_is_computed_again_for_chunks_that_are_not_together(
 
     values = list(range(100))[::-1]
     for together, passes in ((16, 1), (5, 3)):
-        monkeypatch.setattr(ranks, "chunks_together", lambda words: min(together, words.numblocks[1]))
+        make_together(monkeypatch, together)
         x = chunked(array_of(CPU, values, EIGHT), 10)
         x = rd.RNSArray(map_chunks(block, x.words, rows=8), x.system)
         made.clear()
@@ -116,7 +121,7 @@ def test_the_array_is_computed_again_for_chunks_that_are_not_together(
 
 def test_stores_results_and_parts_are_sorted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In several passes, whatever the array is made of."""
-    monkeypatch.setattr(ranks, "chunks_together", lambda words: min(2, words.numblocks[1]))
+    make_together(monkeypatch, 2)
     x = rd.random(EIGHT, 1500, chunks=128, seed=1)
     values = sorted(x.to_ints().tolist())
     rd.sort(x).to_zarr(tmp_path / "sorted")
@@ -129,7 +134,7 @@ def test_stores_results_and_parts_are_sorted(tmp_path: Path, monkeypatch: pytest
 
 
 def test_an_array_that_changes_is_no_sorted_array(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranks, "chunks_together", lambda words: min(3, words.numblocks[1]))
+    make_together(monkeypatch, 3)
     calls: list[int] = []
 
     def block(words: Any) -> Any:
