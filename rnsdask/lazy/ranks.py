@@ -84,7 +84,8 @@ def chunks_together(words: da.Array, rows: int) -> int:
     if rows * words.shape[1] * words.dtype.itemsize <= SHARE * room:
         return count
     each = (len(words) + INDEX_ROWS) * max(1, longest) * words.dtype.itemsize * MOST_CANDIDATES
-    return min(count, max(few, int(SHARE * room / each)))
+    most: int = max(few, int(SHARE * room / each))
+    return min(count, most)
 
 
 def samples_a_run(runs: int) -> int:
