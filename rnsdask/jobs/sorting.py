@@ -6,6 +6,7 @@ have the numbers of a block of the result, as long as a run. The second pass rea
 numbers are read and written twice, tasks need nothing of one another, and both passes can be resumed.
 """
 
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -174,14 +175,19 @@ def _hold(places: list[Place], work: Work) -> bool:
 
 
 def choose_runs(info: store.StoreInfo, fits: Callable[[int], bool]) -> Runs:
-    """Choose the longest runs that fit, of whole chunks, and of about one length."""
+    """Choose runs of whole chunks that fit, just long enough for pieces of at least the least size.
+
+    Longer runs would cost more time: a processor's cache holds less of them.
+    """
     (chunk,), (total,) = info.chunks, info.shape
-    chunks = next((k for k in range(max(1, info.n_chunks // _FEWEST_RUNS), 1, -1) if fits(k * chunk)), 1)
+    number = info.system.words32 * RESIDUE_DTYPE.itemsize
+    wanted = math.isqrt(_PIECES * _PIECE_BYTES * total * number) // number
+    most = max(1, min(info.n_chunks // _FEWEST_RUNS, -(-wanted // chunk)))
+    chunks = next((k for k in range(most, 1, -1) if fits(k * chunk)), 1)
     count = -(-total // (chunks * chunk))
     length = round_up(-(-total // count), chunk)
     count = -(-total // length)
-    least = -(-_PIECE_BYTES // (info.system.words32 * RESIDUE_DTYPE.itemsize))
-    piece = round_up(max(least, length // (_PIECES * count)), CHUNK_MULTIPLE)
+    piece = round_up(max(-(-_PIECE_BYTES // number), length // (_PIECES * count)), CHUNK_MULTIPLE)
     return Runs(total, length, min(piece, round_up(length, CHUNK_MULTIPLE)))
 
 
