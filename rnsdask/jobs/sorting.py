@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rnsdask import store
 from rnsdask.backend import Array, to_backend
-from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE, round_up
+from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE, ChunkPlan, round_up
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place as ChunkPlace
 from rnsdask.jobs import derivation
@@ -194,7 +194,7 @@ def choose_runs(info: store.StoreInfo, fits: Callable[[int], bool]) -> Runs:
 def _work_of_runs(info: store.StoreInfo, length: int) -> Work:
     """Describe both passes by a run, or a block of the result, one of which waits to be written."""
     held = length * info.system.words32 * RESIDUE_DTYPE.itemsize
-    return describe("sort", [info.system], info.shape, (length,), [info], held=held)
+    return describe("sort", [info.system], ChunkPlan(info.shape, (length,)), [info], held=held)
 
 
 # ---- passes ------------------------------------------------------------------------------------------------
