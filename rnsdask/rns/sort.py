@@ -76,9 +76,7 @@ def sorted_indices(by: Ordering, shape: tuple[int, ...], axis: int, descending: 
         return numbers.reshape(shape)
     moved = np.moveaxis(numbers.reshape(shape), axis, -1)
     keys = np.moveaxis(complemented(by.keys, descending).reshape(shape), axis, -1).reshape(-1, length)
-    places, keys = _stably_sorted(keys)
-    places += numbers[::length, None]  # in consecutive lines
-    places, keys = places.reshape(-1), keys.reshape(-1)
+    places, keys = _stably_sorted(keys, numbers[::length, None])
     numbers = places if axis == len(shape) - 1 else moved.reshape(-1)[places]
     _settle(numbers, keys, length, by, descending)
     return np.moveaxis(numbers.reshape(moved.shape), -1, axis)
@@ -95,8 +93,11 @@ def taken(words: Array, indices: Array) -> Array:
     return chosen.reshape(len(words), *indices.shape)
 
 
-def _stably_sorted(keys: Array) -> tuple[Array, Array]:
-    """Indices (lines, length) that sort keys along lines, equal keys by index; and the sorted keys."""
+def _stably_sorted(keys: Array, starts: Array) -> tuple[Array, Array]:
+    """Flat indices that sort keys (lines, length) along lines, equal keys by index; and the sorted keys.
+
+    The lines, which begin at `starts`, (lines, 1), are consecutive.
+    """
     if backend_name(keys) != "cuda":
         # NumPy sorts different keys faster without care for the order of equal ones, which is then restored.
         order = np.argsort(keys, axis=1)
@@ -104,9 +105,11 @@ def _stably_sorted(keys: Array) -> tuple[Array, Array]:
         equal = ordered[:, 1:] == ordered[:, :-1]
         if _FEW_EQUAL * np.count_nonzero(equal) <= keys.size:
             _order_equal(order, ordered, equal)
-            return order, ordered
-    order = np.argsort(keys, axis=1, kind="stable")
-    return order, np.take_along_axis(keys, order, axis=1)
+            return (order + starts).reshape(-1), ordered.reshape(-1)
+    places = np.argsort(keys, axis=1, kind="stable")
+    places += starts
+    places = places.reshape(-1)
+    return places, keys.reshape(-1)[places]
 
 
 def _order_equal(order: Array, ordered: Array, equal: Array) -> None:
