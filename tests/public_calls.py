@@ -846,9 +846,10 @@ _add_conversions()
 # ---- names -------------------------------------------------------------------------------------------------
 
 WITHOUT_ARRAYS = {
-    "rd": "errstate random required_bits result_system to_decimal read_parquet long_multiply typing",
+    "rd": "errstate random required_bits result_system to_decimal read_parquet long_multiply typing arange "
+    "array asarray eye full identity linspace ones zeros",
     "poly": "",
-    "linalg": "",
+    "linalg": "read",
     "sparse": "from_entries from_scipy read",
     "x": "bound chunks chunksize columns create_store dtype exponent moduli nbytes ndim npartitions "
     "numblocks plot shape signed size sort std storable_lengths system system_type upp visualize from_ints "

@@ -510,6 +510,7 @@ def test_wrong_feynman_integrals(integrals: dict[str, Any], tmp_path: Path) -> N
 # ---- clusters ----------------------------------------------------------------------------------------------
 
 TINY = {
+    "amplitude_ansatz": ("--size", 2),
     "curve_intersections": ("--size", 4),
     "determinants": ("--size", 5, "--count", 100),
     "domino_tilings": ("--size", 6),
