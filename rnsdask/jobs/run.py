@@ -7,7 +7,7 @@ what Dask leaves to its user: which errors are worth a retry, and when to give u
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -154,7 +154,8 @@ def _run_on_cluster(
         completed = as_completed(numbers, loop=client.loop, with_results=True, raise_errors=False)
         for batch in _batches(client, completed):
             for future, result in batch:
-                if future.status == "finished":
+                # The status may have changed since: a worker that dies loses results that are here already.
+                if future.status != "error" and not isinstance(result, CancelledError):
                     i = numbers[future]
                     del remaining[i]
                     meter.update(count - len(remaining), count)
