@@ -194,29 +194,7 @@ def asarray(
     return found
 
 
-@overload
-def array(x: A, moduli: None = None, *, bits: None = None, chunks: Chunks | None = "auto") -> A: ...
-@overload
-def array(x: Any, moduli: SystemOf[A], *, bits: None = None, chunks: Chunks | None = "auto") -> A: ...
-@overload
-def array(
-    x: Any,
-    moduli: ModuliSet | None = None,
-    *,
-    bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
-) -> RNSArray: ...
-def array(
-    x: Any,
-    moduli: ModuliSet | SystemOf[A] | None = None,
-    *,
-    bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
-) -> RNSArray | A:
-    """Make an array of numbers, as :func:`asarray`: arrays of numbers are never changed, nor copied."""
-    options: Any = {"moduli": moduli, "bits": bits, "chunks": chunks}
-    made: RNSArray | A = asarray(x, **options)
-    return made
+array = asarray  # arrays of numbers are never changed, so that none need be copied
 
 
 def _from_lazy_ints(
