@@ -17,9 +17,8 @@ _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    if not (
-        name in __all__ or name.startswith("_") or find_spec(f"{__name__}.{name}")
-    ):  # as `import` asks for
+    is_known = name in __all__ or name.startswith("_")
+    if not is_known and find_spec(f"{__name__}.{name}") is None:  # no module, which `import` looks for here
         raise unknown_name("rnsdask", name, __all__, _meaning(name))
     value = _load(name)
     if "dask.array" not in sys.modules:
