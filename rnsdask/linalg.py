@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from rnsdask.arrays.creation import from_ints
 from rnsdask.arrays.field_array import FieldArray
+from rnsdask.arrays.fraction_files import read
 from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.arrays.rational_matrices import clear_denominators, is_rational, read
+from rnsdask.arrays.rational_matrices import clear_denominators, is_rational
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
