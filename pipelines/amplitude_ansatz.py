@@ -73,7 +73,7 @@ class Point:
 
 
 def amplitude(x: Point) -> Any:
-    """Return the amplitude at points (Britto, Cachazo, Feng, hep-th/0412308, equation 2.12)."""
+    """Return the amplitude at points (Britto, Cachazo and Feng, 2004)."""
     first = x.between(1, (2, 3), 4) ** 3
     first = first / (x.square(2, 3) * x.square(3, 4) * x.angle(5, 6) * x.angle(6, 1) * x.invariant(2, 3, 4))
     second = x.between(3, (4, 5), 6) ** 3
@@ -89,7 +89,7 @@ def denominator(x: Point) -> Any:
 
 
 def other_amplitude(x: Point) -> Any:
-    """Return the same amplitude by Feynman diagrams (Mangano, Parke, Physics Reports 200, table 1)."""
+    """Return the same amplitude by Feynman diagrams (Mangano and Parke, 1991)."""
     beta = x.angle(2, 3) * x.square(5, 6) * x.between(1, (2, 3), 4)
     gamma = x.angle(1, 2) * x.square(4, 5) * x.between(3, (1, 2), 6)
     s = {i: x.invariant(i, i % 6 + 1) for i in GLUONS}
@@ -117,7 +117,7 @@ def monomials() -> list[list[int]]:
     """Return a basis of numerators: for each monomial the indices of its ten brackets.
 
     Tableaux of columns with two numbers, i and j of <ij>, and with four, all but i and j of [ij], are a basis
-    modulo Schouten's identities and the conservation of momentum (Henning, Melia, arXiv:1902.06754).
+    modulo Schouten's identities and the conservation of momentum (Henning and Melia, 2019).
     """
     shape = 2 * FACTORS, 2 * FACTORS, FACTORS, FACTORS
     found = []
