@@ -111,8 +111,8 @@ def _are_adjacent(items: Sequence[Any]) -> bool:
 
 def _select_now(words: Any, items: list[Any]) -> Any:
     if backend_name(words) == "cuda":
-        if any(getattr(getattr(item, "dtype", None), "kind", "") in ("i", "u") for item in items):
-            _check(items, words.shape[1:])  # CuPy wraps indices out of bounds
+        if any(map(_is_lenient_in_cupy, items)):
+            _check(items, words.shape[1:])
         items = [_for_cupy(item, words) for item in items]
     try:
         if _are_adjacent(items) or all(type(item) is int or not _is_place(item) for item in items):
@@ -125,6 +125,13 @@ def _select_now(words: Any, items: list[Any]) -> Any:
     except (IndexError, TypeError, ValueError):
         _check(items, words.shape[1:])
         raise
+
+
+def _is_lenient_in_cupy(item: Any) -> bool:
+    """Whether CuPy may take a part that NumPy refuses: it wraps places out of bounds, and truncates floats."""
+    if (dtype := getattr(item, "dtype", None)) is not None:
+        return bool(dtype.kind != "b")
+    return _is_place(item) and not isinstance(item, int)
 
 
 def _for_cupy(item: Any, words: Any) -> Any:

@@ -116,6 +116,8 @@ def test_any_index_selects_or_fails_as_numpys(seed: int) -> None:
         ((0, 0, 0), "too many indices for array: array is 2-dimensional, but 3 were indexed"),
         ((..., ...), "an index can only have a single ellipsis"),
         (1.0, "only integers, slices"),
+        (np.float32(2), "only integers, slices"),
+        ("a", "only integers, slices"),
         (
             np.ones(3, bool),
             "boolean index did not match indexed array along axis 0; size of axis is 5 but size of "
@@ -124,9 +126,13 @@ def test_any_index_selects_or_fails_as_numpys(seed: int) -> None:
         (np.array([2**64 - 1], dtype=np.uint64), "index 18446744073709551615 is out of bounds"),
     ],
 )
-def test_messages_count_the_axes_of_the_numbers(index: Any, message: str) -> None:
-    eager = rd.from_ints(np.arange(20).reshape(5, 4), MODULI, chunks=None)
-    lazy = rd.RNSArray(da.from_array(eager.residues, chunks=(4, 2, 3)), rd.RNS(MODULI))
+def test_messages_count_the_axes_of_the_numbers(
+    index: Any, message: str, on_each_processor: Processor
+) -> None:
+    residues = rd.from_ints(np.arange(20).reshape(5, 4), MODULI, chunks=None).residues
+    words = on_each_processor.xp.asarray(residues)
+    eager = rd.RNSArray(words, rd.RNS(MODULI))
+    lazy = rd.RNSArray(da.from_array(words, chunks=(4, 2, 3), asarray=False), rd.RNS(MODULI))
     for x in (eager, lazy, rd.IntervalRNSArray.from_rns(eager), rd.IntervalRNSArray.from_rns(lazy)):
         with pytest.raises(IndexError) as caught:
             x[index]
