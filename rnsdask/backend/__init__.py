@@ -14,6 +14,7 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rnsdask.backend.protocol import FITS as FITS
 from rnsdask.backend.protocol import INTERVAL_OPERATIONS as INTERVAL_OPERATIONS
@@ -61,6 +62,31 @@ def _kernels_of_type(array_type: type) -> Kernels:
 def backend_name(array: Any) -> str:
     """``"cuda"`` for a CuPy array, else ``"cpu"``."""
     return "cuda" if _is_cupy(array) else "cpu"
+
+
+def is_any(mask: Array) -> bool:
+    """Whether any item of a Boolean or unsigned array is not 0."""
+    return bool(mask.any()) if isinstance(mask, np.ndarray) else bool(mask.size and _octets(mask).max())
+
+
+def is_all(mask: Array) -> bool:
+    """Whether no item of a Boolean or unsigned array is 0."""
+    return bool(mask.all()) if isinstance(mask, np.ndarray) else not mask.size or bool(_octets(mask).min())
+
+
+def count_each(values: Array, length: int) -> NDArray[np.int64]:
+    """How often each integer from 0 to ``length - 1`` occurs among values (k,) that are all of these."""
+    if isinstance(values, np.ndarray):
+        return np.bincount(values, minlength=length)
+    # CuPy's bincount() looks for negative values by any().
+    starts: Array = np.searchsorted(np.sort(values), np.arange(length + 1, dtype=values.dtype, like=values))
+    counts: NDArray[np.int64] = np.diff(starts.get())
+    return counts
+
+
+def _octets(mask: Array) -> Array:
+    """Booleans of CuPy as integers: it compiles any() for seconds at first use, and comes with max()."""
+    return mask.view(np.uint8) if mask.dtype == np.bool_ else mask
 
 
 class WorkersArray(np.ndarray):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array
+from rnsdask.backend import Array, is_any
 from rnsdask.core import rows
 from rnsdask.core.axes import reduced_shape
 from rnsdask.core.moduli import ModuliSet
@@ -76,7 +76,7 @@ def power(words: Array, exponent: int, moduli: ModuliSet, locate: Locate = int) 
 def powers(words: Array, exponents: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
     """Raise each element of a chunk (n, *shape) to its own exponent, from machine integers (1, *shape)."""
     negative = exponents < 0
-    if negative.any():
+    if is_any(negative):
         words = np.broadcast_to(
             words, (len(words), *np.broadcast_shapes(words.shape[1:], negative.shape[1:]))
         )

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, kernels_of, to_backend
+from rnsdask.backend import Array, is_any, kernels_of, to_backend
 from rnsdask.core.moduli import ModuliSet, unchecked_set
 from rnsdask.core.place import Place
 from rnsdask.fields import elimination
@@ -162,7 +162,7 @@ def _step(
 ) -> Step:
     """Make a step of echelon forms of stacks of one matrix, all of the rank `count`."""
     words, order = form.words[:, 0], form.order[:, 0]
-    is_moved = bool((order != np.arange(order.shape[1], like=order)).any())
+    is_moved = is_any(order != np.arange(order.shape[1], like=order))
     return Step(
         primes,
         start,

@@ -12,7 +12,7 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name, to_backend
+from rnsdask.backend import Array, backend_name, is_all, to_backend
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.rns.bounds import measured_bound
 from rnsdask.rns.convert import greatest_magnitude as greatest_of_ints
@@ -55,7 +55,7 @@ class Elements:
     @property
     def is_near(self) -> bool:
         """Whether no nonzero element was replaced by a greater one."""
-        return bool(((self.x == 0) | (abs(self.x) > 2.0 ** (_LEAST_SHIFT + 1))).all())
+        return is_all((self.x == 0) | (abs(self.x) > 2.0 ** (_LEAST_SHIFT + 1)))
 
     def row_lengths(self) -> Floats:
         """Upper bounds (*batch, rows) of the rows' lengths, in units of `scale`."""

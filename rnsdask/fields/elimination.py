@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, is_all, kernels_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
 from rnsdask.rns.arithmetic import apply
@@ -202,7 +202,7 @@ def _small_cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array] | None
 
 def check_regular(regular: Array, moduli: ModuliSet, place: Place, fault: str = "is singular") -> None:
     """Raise LinAlgError unless all matrices are marked in (n, *batch); it names the first that is not."""
-    if regular.all():
+    if is_all(regular):
         return
     first = int((~regular).any(axis=0).reshape(-1).argmax())
     row = int((~regular).reshape(len(regular), -1)[:, first].argmax())

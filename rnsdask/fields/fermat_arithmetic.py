@@ -6,7 +6,7 @@ from functools import partial
 import gmpy2
 import numpy as np
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, is_any, kernels_of
 from rnsdask.core.axes import reduced_shape
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.operations import OPERATIONS
@@ -49,7 +49,7 @@ def inverse(words: Array, system: FermatField, locate: Locate = int) -> Array:
     """Inverses of elements; ZeroDivisionError if one is 0, naming the index that `locate` derives."""
     matrix = as_matrix(words)
     is_zero = ~matrix.any(axis=0)
-    if is_zero.any():
+    if is_any(is_zero):
         index = locate(int(is_zero.argmax()))
         raise ZeroDivisionError(f"the element at flat index {index} is 0, so it has no inverse")
     multiply = partial(_both, system, "multiply")
@@ -86,7 +86,7 @@ def powers(words: Array, exponents: Array, system: FermatField, locate: Locate =
     given = np.broadcast_to(exponents, (1, *shape)).reshape(1, -1)
     negative = given < 0
     one = _one(system, base)
-    if negative.any():
+    if is_any(negative):
         base = np.where(negative, inverse(np.where(negative, base, one), system, locate), base)
         # The magnitude of the least 64-bit integer is the same word, read as unsigned.
         given = given.astype(np.int64)

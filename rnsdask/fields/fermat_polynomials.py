@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name, to_backend
+from rnsdask.backend import Array, backend_name, is_all, is_any, to_backend
 from rnsdask.core import rows
 from rnsdask.core.place import Place
 from rnsdask.fields.fermat_field import FermatField
@@ -72,7 +72,7 @@ def divided(f: Array, g: Array, system: FermatField, place: Place) -> Array:
     """
     x, y, batch = stacks(f, g)
     degrees = _degrees(y)
-    if (degrees < 0).any():
+    if is_any(degrees < 0):
         index = index_at(int((degrees < 0).argmax()), batch, place)
         raise ZeroDivisionError(f"the divisor{f' at index {index}' if index else ''} is 0 modulo {system}")
     quotients, remainders = np.zeros_like(x, order="C"), x.copy(order="C")
@@ -213,7 +213,7 @@ def _sequences(x: Array, y: Array, field: FermatField, wants_zero: bool = False)
         pairs = todo.pop()
         while not pairs.is_done:
             nonzero = pairs.leading()
-            if nonzero.any() and not nonzero.all():
+            if is_any(nonzero) and not is_all(nonzero):
                 todo.append(pairs.part(~nonzero))
                 pairs, nonzero = pairs.part(nonzero), nonzero[nonzero]
             pairs.step(bool(nonzero[0]))

@@ -17,7 +17,7 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.backend import Array, backend_name, is_any, kernels_of
 from rnsdask.constants import extension_constants
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.moduli import ModuliSet, unchecked_set
@@ -273,11 +273,11 @@ class Lifting:
         image = np.empty_like(known, order="C")
         flat = image.reshape(len(base), -1)
         constants = extension_constants(others, base, True, self._residuals.bound)
-        if kernels_of(flat).base_extend(self._residual, constants, flat).any():
+        if is_any(kernels_of(flat).base_extend(self._residual, constants, flat)):
             flat[:] = base_extend(self._residual, self._residuals, base)
         _product(self._inverse.words, image, base, known)
         flat, target = known.reshape(len(base), -1), extended.reshape(len(others), -1)
-        if kernels_of(flat).base_extend(flat, extension_constants(base, others), target).any():
+        if is_any(kernels_of(flat).base_extend(flat, extension_constants(base, others), target)):
             target[:] = base_extend(flat, RNS(base), others)
         product = np.empty_like(extended, order="C")
         _product(self._step, extended, others, product)

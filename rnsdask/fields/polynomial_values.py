@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array, backend_name
+from rnsdask.backend import Array, backend_name, is_any
 from rnsdask.core import rows
 from rnsdask.core.place import Place
 from rnsdask.fields.fermat_field import FermatField
@@ -181,7 +181,7 @@ def is_nonzero(words: Array, fields: FiniteFields) -> Array:
 
 def check_points(equal: Array, fields: Any, place: Place) -> None:
     """Raise ValueError if a mask (n, *batch, N) marks points as equal to others; it names the first."""
-    if not equal.any():
+    if not is_any(equal):
         return
     which, modulus = first_marked(equal, fields, place)
     raise ValueError(f"points must be different, but that at index {which} equals another modulo {modulus}")

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.backend import Array, backend_name, is_all, is_any, kernels_of
 from rnsdask.core import rows
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
@@ -68,7 +68,7 @@ LONG = {"cpu": 2**10, "cuda": 6000}
 def degrees_of(words: Array) -> Array:
     """Degrees (n, *batch), int32, of polynomials over prime fields, or of a mask of nonzero coefficients."""
     leading = words[..., -1] != 0
-    if leading.all():  # nearly always, and quicker than a search
+    if is_all(leading):  # nearly always, and quicker than a search
         return np.full_like(leading, words.shape[-1] - 1, dtype=np.int32, order="C")
     is_there = words != 0
     last = words.shape[-1] - 1 - is_there[..., ::-1].argmax(axis=-1)
@@ -149,12 +149,12 @@ def divided(f: Array, g: Array, moduli: ModuliSet, place: Place) -> Array:
     """
     x, y, batch = stacks(f, g)
     degrees = degrees_of(y)
-    if (degrees < 0).any():
+    if is_any(degrees < 0):
         raise ZeroDivisionError(f"the divisor{_at(degrees < 0, batch, moduli, place)}")
     least = LONG[backend_name(x)]
     may_be_long = x.size and y.shape[-1] > least and x.shape[-1] >= 2 * least
     degree = int(degrees.max()) if may_be_long else 0  # synchronizes with a GPU
-    if min(degree, x.shape[-1] - degree) >= least and (degrees == degree).all():
+    if min(degree, x.shape[-1] - degree) >= least and is_all(degrees == degree):
         quotients, remainders = divide_series(x, y[..., : degree + 1], degree, fields_of(moduli))
     else:
         quotients, remainders = kernels_of(x).divide_polynomials(x, y, degrees, moduli)

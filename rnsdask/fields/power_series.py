@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array
+from rnsdask.backend import Array, is_any
 from rnsdask.core import rows
 from rnsdask.core.errors import NumberError
 from rnsdask.core.place import Place
@@ -188,7 +188,7 @@ def _where(words: Array, value: int, equal: bool, fields: Any, place: Place) -> 
     if isinstance(fields, FermatField):
         same = same.all(axis=0)[None]
     found = (same if equal else ~same).reshape(len(same), -1)
-    if not found.any():
+    if not is_any(found):
         return ""
     first = int(found.any(axis=0).argmax())
     index = index_at(first, words.shape[1:-1], place)

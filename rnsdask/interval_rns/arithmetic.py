@@ -22,6 +22,8 @@ from rnsdask.backend import (
     UNDECIDED,
     Array,
     backend_name,
+    is_all,
+    is_any,
     kernels_of,
     to_backend,
 )
@@ -130,7 +132,7 @@ def error_type(source: WideModuli | None) -> type[IntervalOverflowError]:
 def _settle(columns: Array, flags: Array, moduli: ModuliSet) -> Array:
     """Decide in place what the flags leave open; return ascending indices of the numbers that overflowed."""
     overflowed = [np.empty_like(flags, shape=(0,), dtype=np.int64, order="C")]
-    if not flags.any():  # nearly always, and quicker than a search for flags
+    if not is_any(flags):  # nearly always, and quicker than a search for flags
         return overflowed[0]
     (indices,) = flags.nonzero()
     for part in batches(indices, len(columns)):
@@ -264,9 +266,9 @@ def interval_arithmetic(
         if not isinstance(interval, IntervalEvaluation):
             raise TypeError(f"{operation} takes IntervalEvaluations, got {type(interval).__name__}")
         _check(interval, x.low.shape)
-    if operation in ("multiply", "divide") and bool((x.low < 0).any() or (y.low < 0).any()):
+    if operation in ("multiply", "divide") and (is_any(x.low < 0) or is_any(y.low < 0)):
         raise ValueError(f"{operation} takes intervals of numbers that are not negative")
-    if operation == "divide" and bool((y.low <= y.upp * _NARROWEST_DIVISOR).any()):
+    if operation == "divide" and is_any(y.low <= y.upp * _NARROWEST_DIVISOR):
         raise ValueError(
             "divide takes a divisor whose lower bound is more than 2**-200 of its upper bound, so not 0"
         )
@@ -286,11 +288,11 @@ def _flat(x: IntervalEvaluation) -> tuple[Array, Array, Array]:
 def _check(x: IntervalEvaluation, shape: tuple[int, ...]) -> None:
     if not x.low.shape == x.upp.shape == x.exponent.shape == shape:
         raise ValueError(f"intervals must have one shape, got {x.low.shape} beside {shape}")
-    if not bool((x.low <= x.upp).all()):
+    if not is_all(x.low <= x.upp):
         raise ValueError("the lower bound of an interval must not be above its upper bound")
     for bound in (x.low, x.upp):
         size = abs(bound)
-        if not bool(((size == 0) | ((size >= 1 / _GREATEST) & (size <= _GREATEST))).all()):
+        if not is_all((size == 0) | ((size >= 1 / _GREATEST) & (size <= _GREATEST))):
             raise ValueError("bounds of intervals must be 0 or from 2**-500 to 2**500 in magnitude")
-    if bool(((x.exponent < -MAX_EXPONENT) | (x.exponent > MAX_EXPONENT)).any()):
+    if is_any((x.exponent < -MAX_EXPONENT) | (x.exponent > MAX_EXPONENT)):
         raise ValueError(f"exponents of intervals must be from {-MAX_EXPONENT} to {MAX_EXPONENT}")

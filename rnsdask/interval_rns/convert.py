@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, is_any, kernels_of
 from rnsdask.constants import forward_constants, reverse_constants
 from rnsdask.core.errors import abbreviate, out_of_range
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet, as_integer
@@ -55,7 +55,7 @@ def check_range(columns: Array, moduli: ModuliSet, target: NumberSystem, owner: 
     ends = columns_of_ints(target.value_range, moduli).reshape(len(columns), 2, *(1,) * (columns.ndim - 1))
     low, high = (compare(columns, ends[:, k], moduli) for k in range(2))
     outside = (low < 0) | (high > 0)
-    if bool(outside.any()):
+    if is_any(outside):
         first = int(outside.reshape(-1).argmax())
         value = to_ints(columns.reshape(len(columns), -1)[:, [first]], moduli)[0]
         raise target.out_of_range(f"value {abbreviate(value)} at flat index {locate(first)}", owner)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, is_any, kernels_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.core.rows import Part
@@ -84,7 +84,7 @@ def divide_by_integer(
     if "quotient" in parts:
         minus_one, zero = (np.asarray(_column(value, moduli, ndim), like=columns) for value in (-1, 0))
         found["quotient"] = np.where(away, minus_one, zero)
-    if "remainder" in parts and bool(away.any()):
+    if "remainder" in parts and is_any(away):
         far = _far_remainders(columns, divisor, away, moduli, locate, source)
         found["remainder"] = np.where(away, far, columns)
     return np.concatenate([found[part] for part in parts])
@@ -108,7 +108,7 @@ def _far_remainders(
     outside = away
     if least <= top:
         outside = away & (compare(sizes, _column(least, moduli, ndim), moduli) < 0)
-    if bool(outside.any()):
+    if is_any(outside):
         index = int(outside.reshape(-1).argmax())
         value = to_ints(columns.reshape(len(columns), -1)[:, [index]], moduli)[0] + divisor
         raise overflow_error(value, locate(index), moduli, source)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array, backend_name, kernels_of, to_backend
+from rnsdask.backend import Array, backend_name, is_any, kernels_of, to_backend
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import RESIDUE_DTYPE, as_matrix
 from rnsdask.core.moduli import ModuliSet
@@ -146,7 +146,7 @@ def follow_rules(
     is_number = is_narrow & (low > 0) & (low <= upp) & (upp >= 0.5) & (upp < 1)
     is_number &= (exponent >= -moduli.bits) & (exponent <= 1)
     is_zero = (upp == 0) & (low == 0) & (exponent == 0) & (sign == 0)
-    if bool(is_zero.any()):
+    if is_any(is_zero):
         is_zero &= ~to_backend(residues.any(axis=0), backend_name(sign))
     return (is_zero | is_number) & (sign <= 1)
 

@@ -128,7 +128,7 @@ def _select_now(words: Any, items: list[Any]) -> Any:
 
 
 def _is_lenient_in_cupy(item: Any) -> bool:
-    """Whether CuPy may take a part that NumPy refuses: it wraps places out of bounds, and truncates floats."""
+    """Whether CuPy may take a part that NumPy refuses: places out of bounds, which it wraps, and floats."""
     if (dtype := getattr(item, "dtype", None)) is not None:
         return bool(dtype.kind != "b")
     return _is_place(item) and not isinstance(item, int)

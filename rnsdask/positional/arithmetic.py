@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array, kernels_of, to_backend
+from rnsdask.backend import Array, is_any, kernels_of, to_backend
 from rnsdask.core.axes import reduced_shape
 from rnsdask.core.errors import NumberError
 from rnsdask.core.layout import as_matrix
@@ -169,7 +169,7 @@ def power(x: Array, exponent: Array | int, system: Positional, mode: str, locate
 
 def _check_exponents(exponents: Array, locate: Locate) -> None:
     negative = exponents < 0
-    if bool(negative.any()):
+    if is_any(negative):
         index = int(negative.argmax())
         value = int(exponents[index])
         raise NumberError(f"an exponent must not be negative, got {value} at flat index {locate(index)}")
@@ -227,7 +227,7 @@ def divided(
         flat, outside = resized(
             words.reshape(len(words), -1), signed, system.rows, system.top_bits, system.signed
         )
-        if bool(outside.any()):
+        if is_any(outside):
             index = int(outside.argmax())
             wide = Positional(32 * len(words), signed)
             raise system.overflow_error(_number_at(words, index, words.shape[1:], wide), locate(index))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.backend import Array, backend_name, is_any, kernels_of
 from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.place import Locate
@@ -97,7 +97,7 @@ def _column(counts: Array | int, ndim: int) -> Array:
 def _check_counts(counts: Array, system: Positional, locate: Locate) -> Array:
     """Convert counts (1, N) to int64 (N,), limited to those that shift everything out."""
     flat = counts[0]
-    if flat.dtype.kind == "i" and bool((flat < 0).any()):
+    if flat.dtype.kind == "i" and is_any(flat < 0):
         index = int((flat < 0).argmax())
         raise NumberError(
             f"a number of bits to shift by must not be negative, got {abbreviate(int(flat[index]))} at flat "

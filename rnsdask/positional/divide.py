@@ -5,7 +5,7 @@ Operands broadcast. They have any number of limbs, in two's complement if ``sign
 
 import numpy as np
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, is_all, is_any, kernels_of
 from rnsdask.core.errors import NumberError
 from rnsdask.core.place import Locate
 from rnsdask.positional.operands import Operands, wide
@@ -36,10 +36,10 @@ def remainder(x: Array, y: Array, signed: bool, locate: Locate = int) -> Array:
 
 def check_divisors(matrix: Array, count: int, locate: Locate, name: str = "divisor") -> None:
     """Raise ZeroDivisionError if one of a matrix (k, N) or (k, 1) is 0 and there are numbers."""
-    if bool((matrix[0] != 0).all()):  # the cheapest proof that no divisor is 0
+    if is_all(matrix[0] != 0):  # the cheapest proof that no divisor is 0
         return
     is_zero = ~(matrix != 0).any(axis=0)
-    if count and bool(is_zero.any()):
+    if count and is_any(is_zero):
         index = locate(int(is_zero.argmax()))
         raise ZeroDivisionError(f"the {name} at flat index {index} is 0")
 
@@ -58,7 +58,7 @@ def isqrt(x: Array, signed: bool, locate: Locate = int) -> Array:
     """Floors of square roots; ValueError for a negative number, naming the first."""
     operands = Operands(x)
     negative = operands.matrices[0][-1] >> np.uint32(31) != 0
-    if signed and bool(negative.any()):
+    if signed and is_any(negative):
         index = locate(int(negative.argmax()))
         raise NumberError(f"the number at flat index {index} is negative: it has no square root")
     out = operands.empty(len(x))

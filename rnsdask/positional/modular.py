@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 import gmpy2
 import numpy as np
 
-from rnsdask.backend import Array, cpu, kernels_of
+from rnsdask.backend import Array, cpu, is_all, is_any, kernels_of
 from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.place import Locate
 from rnsdask.positional.divide import check_divisors, divmod_, remainder
@@ -28,6 +28,7 @@ from rnsdask.positional.operands import (
     limbs_of,
     on_host,
     to_integers,
+    used_limbs,
     wide,
 )
 from rnsdask.rns.powers import by_each_exponent, invert_together
@@ -70,9 +71,9 @@ def inverse_modulo_any(x: Array, moduli: Array, invert: InvertModuloOdd) -> Arra
     is_even = moduli[0] & np.uint32(1) == 0
     odd = np.where(is_even, x, moduli)
     out = np.empty_like(moduli, order="C")
-    if not bool(is_even.any()):
+    if not is_any(is_even):
         return out if invert(x, moduli, out) is None else None
-    if not bool((odd[0] & np.uint32(1)).all()) or invert(np.where(is_even, moduli, x), odd, out) is not None:
+    if not is_all(odd[0] & np.uint32(1)) or invert(np.where(is_even, moduli, x), odd, out) is not None:
         return None
     out[0] |= (out == 0).all(axis=0) & is_even  # inverses modulo 1 are 0
     width = 2 * LIMB_BITS * len(x)
@@ -178,7 +179,7 @@ class _Moduli:
     @property
     def are_odd(self) -> bool:
         if self.value is None:
-            return bool((self.matrix[0] & np.uint32(1)).all())
+            return is_all(self.matrix[0] & np.uint32(1))
         return self.value % 2 != 0
 
     def squares(self) -> Array:
@@ -326,14 +327,14 @@ def _prepare(
         check_divisors(last, operands.count, locate, "modulus")
         _check_not_negative(last, signed, "modulus", locate)
     for i, matrix in enumerate(matrices[:reduced]):
-        if len(matrix) > len(modulus) or (signed and bool((matrix[-1] >> np.uint32(31) != 0).any())):
+        if len(matrix) > len(modulus) or (signed and is_any(matrix[-1] >> np.uint32(31) != 0)):
             matrices[i] = modulus.reduce(matrix, signed)
     return operands, matrices, modulus
 
 
 def _check_not_negative(words: Array, signed: bool, what: str, locate: Locate) -> None:
     negative = (words[-1] >> np.uint32(31) != 0).ravel()
-    if signed and bool(negative.any()):
+    if signed and is_any(negative):
         index = locate(int(negative.argmax()))
         raise NumberError(f"the {what} at flat index {index} is negative")
 
@@ -363,9 +364,9 @@ def _sum(x: Array, y: Array, m: Array, signed: bool, locate: Locate, subtract: b
 
 def _trim_exponents(exponents: Array) -> tuple[Array, int]:
     """Exponents without the upper limbs that are 0 in all, and their greatest number of bits."""
-    used = (exponents != 0).any(axis=1).nonzero()[0]
-    top = int(used[-1]) if len(used) else 0
-    return exponents[: top + 1], LIMB_BITS * top + int(exponents[top].max()).bit_length()
+    limbs = used_limbs(exponents)
+    top = int(exponents[limbs - 1].max())
+    return exponents[:limbs], LIMB_BITS * (limbs - 1) + top.bit_length()
 
 
 def _power_modulo_odd(a: Array, exponents: Array, bits: int, modulus: _Moduli, count: int) -> Array:

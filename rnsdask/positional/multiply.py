@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, is_any, kernels_of
 from rnsdask.constants import (
     ForwardConstants,
     ReverseConstants,
@@ -135,7 +135,7 @@ def _pass_on_carries(sums: Array) -> Array:
     for _ in range(CARRY_ROUNDS):
         carries = sums >> np.uint64(LIMB_BITS)
         sums &= np.uint64(2**LIMB_BITS - 1)
-        if not bool(carries.any()):
+        if not is_any(carries):
             return _transpose(sums.astype(np.uint32))
         sums[:, 1:] += carries[:, :-1]
     # Carries propagate through limbs of ones: from limb to limb, each number separately.

@@ -6,7 +6,7 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array
+from rnsdask.backend import Array, to_backend
 from rnsdask.core.layout import as_matrix
 
 
@@ -42,6 +42,14 @@ def resized(words: Array, signed: bool, rows: int, top_bits: int, to_signed: boo
     if given > rows:
         outside |= (words[rows:] != new_fill).any(axis=0)
     return out, outside
+
+
+def used_limbs(words: Array) -> int:
+    """Number of limbs (k, N) up to the highest that is not 0 in all numbers; at least 1."""
+    if not words.shape[1]:
+        return 1
+    (places,) = to_backend(words.max(axis=1), "cpu").nonzero()
+    return int(places[-1]) + 1 if len(places) else 1
 
 
 LIMB_BITS = 32

@@ -9,7 +9,7 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.backend import Array, backend_name, is_any, kernels_of
 from rnsdask.core import generic
 from rnsdask.core.axes import reduced_shape
 from rnsdask.core.layout import as_matrix
@@ -62,7 +62,7 @@ def _used_rows(matrix: Array, system: Positional) -> Array:
         return matrix
     beyond = limb_beyond(matrix, system.signed)
     used = len(matrix)
-    while used > 1 and not bool((matrix[used - 1] != beyond).any()):
+    while used > 1 and not is_any(matrix[used - 1] != beyond):
         used -= 1
     if system.signed and used < len(matrix):
         used += 1  # for the sign
@@ -133,6 +133,8 @@ def _sum(matrix: Array, system: Positional) -> int:
     total = 0
     for start in range(0, matrix.shape[1], _SUM_BLOCK):
         block = matrix[:, start : start + _SUM_BLOCK]
+        if not isinstance(block, np.ndarray):  # CuPy compiles sums of another type for seconds at first use
+            block = block.astype(np.uint64)
         for i, row in enumerate(block.sum(axis=1, dtype=np.uint64).tolist()):
             total += row << 32 * i
         if system.signed:
@@ -233,7 +235,7 @@ class PositionalSums(Scan[Positional]):
         found = _running_sums(block, self.axis + 1, start, system.signed)
         flat = found.reshape(rows, -1)
         words, outside = resized(flat, True, system.rows, system.top_bits, system.signed)
-        if bool(outside.any()):
+        if is_any(outside):
             index = int(outside.argmax())
             value = int(to_integers(flat[:, index : index + 1], True)[0])
             raise system.overflow_error(value, place.flat_index(index))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import kernels_of
+from rnsdask.backend import is_any, kernels_of
 from rnsdask.core import rows
 from rnsdask.core.errors import PrecisionOverflowError, abbreviate, bits_text, brief
 from rnsdask.core.layout import as_matrix
@@ -148,7 +148,7 @@ class Positional(NumberSystem):
         given = np.empty_like(limbs, shape=(limbs.shape[1], len(limbs)), order="C")
         kernels_of(limbs).transpose(limbs, given)
         words, outside = resized(given, signed, self.rows, self.top_bits, self.signed)
-        if bool(outside.any()):
+        if is_any(outside):
             index = int(outside.argmax())
             value = limbs_to_ints(limbs[index : index + 1], signed)[0]
             raise self.out_of_range(f"value {abbreviate(value)} at flat index {locate(index)}")
@@ -166,9 +166,11 @@ class Positional(NumberSystem):
 
     def first_invalid(self, words: Any) -> int | None:
         """Flat index of the first number (k, *shape) whose limbs are not canonical, or None."""
+        if self.top_bits == LIMB_BITS:
+            return None
         top = words[-1].reshape(-1)
         wrong = trimmed(top, self.top_bits, self.signed) != top
-        return int(wrong.argmax()) if bool(wrong.any()) else None
+        return int(wrong.argmax()) if is_any(wrong) else None
 
     def fault_of(self, limbs: list[int]) -> str:
         """Fault of a number's limbs, for an error, as in ``has the highest limb 9``."""

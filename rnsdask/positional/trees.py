@@ -15,14 +15,14 @@ from typing import Any
 import gmpy2
 import numpy as np
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, is_any, kernels_of
 from rnsdask.core.errors import NumberError
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.place import Locate
 from rnsdask.fields.long_product import MOST_LIMBS, long_floor_divide, long_multiply, multiply_limbs
 from rnsdask.positional import divide
 from rnsdask.positional.multiply import add, multiply
-from rnsdask.positional.operands import LIMB_BITS, from_integers, to_integers
+from rnsdask.positional.operands import LIMB_BITS, from_integers, to_integers, used_limbs
 from rnsdask.positional.system import Positional
 
 _GUARD_LIMBS = 1
@@ -115,12 +115,12 @@ def _positive(words: Array, system: Positional, locate: Locate) -> Array:
     matrix = as_matrix(words)
     if not matrix.shape[1]:
         return np.ones_like(words, shape=(1, 1), order="C")
-    wrong = ~(matrix != 0).any(axis=0)
+    wrong = matrix.max(axis=0) == 0
     if system.signed:
         wrong |= matrix[-1] >> np.uint32(LIMB_BITS - 1) != 0
-    if bool(wrong.any()):
+    if is_any(wrong):
         index = int(wrong.argmax())
-        what = "0" if not bool((matrix[:, index] != 0).any()) else "negative"
+        what = "0" if not is_any(matrix[:, index] != 0) else "negative"
         raise NumberError(
             f"the number at flat index {locate(index)} is {what}: a tree takes positive numbers"
         )
@@ -128,9 +128,7 @@ def _positive(words: Array, system: Positional, locate: Locate) -> Array:
 
 
 def _trim(numbers: Array) -> Array:
-    used = (numbers != 0).any(axis=1)
-    (places,) = used.nonzero()
-    return numbers[: int(places[-1]) + 1 if places.size else 1]
+    return numbers[: used_limbs(numbers)]
 
 
 def _join_columns(columns: list[Array]) -> Array:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import OPEN, OVERFLOWS, Array, backend_name, empty_like, kernels_of, to_backend
+from rnsdask.backend import OPEN, OVERFLOWS, Array, backend_name, empty_like, is_any, kernels_of, to_backend
 from rnsdask.constants import WindowCheck, sum_check, window_check
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import RNSOverflowError
@@ -94,7 +94,7 @@ def apply_to_blocks(
         mask = _apply_checked(operation, operands, system, known, out if rows == n else out[:n])
         if mode == "flag":
             out[n] = 0 if mask is None else mask
-        elif mask is not None and mask.any():
+        elif mask is not None and is_any(mask):
             raise _error(operation, operands, system, int(mask.argmax()), locate)
     return out if len(shape) == 1 else out.reshape(rows, *shape)
 

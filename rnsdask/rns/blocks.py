@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.backend import Array, backend_name, is_any, kernels_of
 from rnsdask.core.layout import RESIDUE_DTYPE, as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.exact import residues_of
@@ -59,7 +59,7 @@ def with_overflow(words: Array, outside: Array, mode: str, error: Callable[[int]
     """Finish results by `mode`, given a mask of those `outside` the range; `error` takes a flat index."""
     if mode == "flag":
         return np.concatenate([words, outside[None].astype(np.uint32)])
-    if mode == "raise" and bool(outside.any()):
+    if mode == "raise" and is_any(outside):
         raise error(int(outside.argmax()))
     return words
 

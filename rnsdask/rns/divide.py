@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, is_all, kernels_of
 from rnsdask.constants import (
     forward_constants,
     remainder_constants,
@@ -330,7 +330,7 @@ def _check_not_zero(limbs: Array, locate: Locate, first: int) -> None:
 
     Limbs are checked, not residues: a residue that is not below its modulus may stand for 0 as well.
     """
-    if bool(limbs[:, 0].all()):  # the cheapest proof that no divisor is 0
+    if is_all(limbs[:, 0]):  # the cheapest proof that no divisor is 0
         return
     (zeros,) = (~limbs.any(axis=1)).nonzero()
     if zeros.size:

@@ -8,7 +8,7 @@ is by limbs.
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, is_any, kernels_of
 from rnsdask.constants import (
     digits_to_residues,
     forward_constants,
@@ -74,7 +74,7 @@ def _check_below(matrix: Array, moduli: Moduli, place: Place) -> None:
         outside = row.astype(np.uint64, copy=False) > np.uint64(m - 1)
         if row.dtype.kind == "i":
             outside |= row < 0
-        if bool(outside.any()):
+        if is_any(outside):
             j = int(outside.argmax())
             raise _not_below(int(row[j]), i, m, j, place)
 
@@ -188,7 +188,7 @@ def first_lost(limbs: Array, width: int, signed: bool) -> int | None:
         return None
     fill = _sign_bytes(octets[:, min(width, octets.shape[1]) - 1], signed)
     lost = (octets[:, width:] != fill[:, None]).any(axis=1)
-    return int(lost.argmax()) if bool(lost.any()) else None
+    return int(lost.argmax()) if is_any(lost) else None
 
 
 def resized(limbs: Array, width: int, signed: bool) -> Array:

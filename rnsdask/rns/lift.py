@@ -17,7 +17,7 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name, kernels_of, to_backend
+from rnsdask.backend import Array, backend_name, is_any, kernels_of, to_backend
 from rnsdask.constants import ExtensionConstants, extension_constants
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
@@ -120,7 +120,7 @@ def modulo_primes(words: Array, system: RNS, part: ModuliSet) -> Array:
     """Residues of numbers modulo primes, as by :func:`.base_extend`, but quicker for few numbers."""
     if isinstance(words, np.ndarray) and (constants := _extension(system, part)) is not None:
         out = np.empty((len(part), math.prod(words.shape[1:])), dtype=np.uint32)
-        if not kernels_of(words).base_extend(as_matrix(words), constants, out).any():
+        if not is_any(kernels_of(words).base_extend(as_matrix(words), constants, out)):
             return out.reshape(len(part), *words.shape[1:])
     return base_extend(words, system, part)
 

@@ -12,7 +12,7 @@ from typing import Any
 import gmpy2
 import numpy as np
 
-from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.backend import Array, backend_name, is_all, is_any, kernels_of
 from rnsdask.constants import forward_constants
 from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.generic import check_exponent
@@ -147,7 +147,7 @@ def power_by_array(residues: Array, exponents: Array, system: RNS, mode: str, lo
     matrix = as_matrix(np.broadcast_to(residues, (len(residues), *lengths)))
     given = np.broadcast_to(exponents[0], lengths).reshape(-1)
     negative = given < 0
-    if negative.any():
+    if is_any(negative):
         index = int(negative.argmax())
         raise NumberError(
             f"an exponent must not be negative, got {int(given[index])} at flat index {locate(index)}"
@@ -277,7 +277,7 @@ def inverses_of(residues: Array, moduli: ModuliSet) -> tuple[Array, tuple[int, i
     few = matrix.shape[1] if backend_name(matrix) == "cuda" else max(1, _FEW_RESIDUES // len(moduli))
     inverses = invert_together(matrix, multiply, invert, few)
     place = None
-    if not inverses.all():
+    if not is_all(inverses):
         failed = invert(matrix) == 0  # one by one, where a whole row has become 0
         index = int(failed.any(axis=0).argmax())
         place = int(failed[:, index].argmax()), index

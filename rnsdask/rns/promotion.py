@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rnsdask.backend import Array
+from rnsdask.backend import Array, is_any
 from rnsdask.core.extension import enough_moduli, needed_product
 from rnsdask.core.number_system import with_source_of
 from rnsdask.core.place import Locate
@@ -102,7 +102,7 @@ def converted(residues: Array, system: RNS, target: RNS, locate: Locate = int) -
         outside |= compare(result, greatest, middle) > 0
     elif system.signed and not target.signed:
         outside |= sign(residues, system) < 0
-    if outside.any():
+    if is_any(outside):
         index = int(outside.reshape(-1).argmax())
         raise target.overflow_error(system.decode_at(residues, index), locate(index))
     return result
