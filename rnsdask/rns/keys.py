@@ -71,10 +71,11 @@ def _evaluate(residues: Array, constants: KeyConstants) -> Array:
     """Evaluate keys; any below ``constants.ambiguous_below`` may have passed 2**64."""
     evaluation = fixed_point_constants(constants.moduli, KEY_BITS, constants.scale)
     words, _ = kernels_of(residues).fixed_point(residues, evaluation)
-    keys = words[1].astype(np.uint64)
-    keys <<= np.uint64(32)
-    keys |= words[0]
-    keys += np.uint64(constants.start)  # wraps, as the sum of the key itself does
+    halves = np.empty_like(words, shape=(words.shape[1], 2), order="C")
+    halves[:, 0], halves[:, 1] = words  # the lower one first
+    keys = halves.view(np.uint64)[:, 0]
+    if constants.start:
+        keys += np.uint64(constants.start)  # wraps, as the sum of the key itself does
     return keys
 
 

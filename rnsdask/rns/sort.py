@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name, kernels_of, to_backend
+from rnsdask.backend import Array, backend_name, is_all, is_any, kernels_of, to_backend
 from rnsdask.constants import KeyConstants
 from rnsdask.core import rows
 from rnsdask.core.layout import as_matrix
@@ -36,6 +36,9 @@ Sorter = Callable[[Array], Array]
 
 # Part of the keys, as its inverse, up to which equal ones are put in order after a sort.
 _FEW_EQUAL = 16
+
+# Numbers with close keys that a GPU leaves to the host.
+_FEW_CLOSE = 2**16
 
 # Samples of a run for each number of runs times wanted numbers, where parts of runs are cut again.
 _SPACINGS = 8
@@ -107,14 +110,15 @@ def _stably_sorted(keys: Array, starts: Array) -> tuple[Array, Array]:
             _order_equal(order, ordered, equal)
             return (order + starts).reshape(-1), ordered.reshape(-1)
     places = np.argsort(keys, axis=1, kind="stable")
-    places += starts
+    if len(starts) > 1:
+        places += starts
     places = places.reshape(-1)
     return places, keys.reshape(-1)[places]
 
 
 def _order_equal(order: Array, ordered: Array, equal: Array) -> None:
     """Sort the indices of equal keys, in place; `equal` marks the keys that equal the next one in a line."""
-    if not equal.any():
+    if not is_any(equal):
         return
     lines, begins = equal.nonzero()
     length, places = order.shape[1], order.reshape(-1)
@@ -127,27 +131,33 @@ def _order_equal(order: Array, ordered: Array, equal: Array) -> None:
 def _settle(numbers: Array, keys: Array, length: int, by: Ordering, descending: bool) -> None:
     """Sort numbers exactly, in place, in lines of a length that are sorted by keys."""
     is_linked = np.zeros_like(keys, dtype=np.bool_)
-    is_linked[1:] = keys[1:] - keys[:-1] <= np.uint64(by.slack)
-    is_linked[::length] = False
+    np.less_equal(keys[1:] - keys[:-1], np.uint64(by.slack), out=is_linked[1:])
+    if length < len(keys):
+        is_linked[::length] = False
     is_near = is_linked.copy()
     is_near[:-1] |= is_linked[1:]
     (near,) = is_near.nonzero()
     if not len(near):
         return
-    linked = is_linked[near]
+    linked, close, words, at = is_linked[near], numbers[near], by.words, numbers[near]
+    if len(near) <= _FEW_CLOSE:  # on the host: a GPU takes longer to launch, and far longer to compile
+        words = to_backend(kernels_of(words).gather(words, close), "cpu")
+        near, linked, close = (to_backend(array, "cpu") for array in (near, linked, close))
+        at = np.arange(len(near))
     runs = groups_of(~linked)
-    differs = linked & _differ_from_previous(by.words, numbers[near])
+    differs = linked & _differ_from_previous(words, at)
     is_unsettled = np.zeros_like(linked)
     is_unsettled[runs[differs]] = True  # indexed by runs, of which there are at most as many as numbers
     chosen = is_unsettled[runs]
-    near, runs = near[chosen], runs[chosen]
+    near, runs, close, at = near[chosen], runs[chosen], close[chosen], at[chosen]
     if not len(near):
         return
-    first, group = distinct(by.words, numbers[near])
-    digits = by.digits(numbers[near][first])
+    first, group = distinct(words, at)
+    digits = to_backend(by.digits(np.asarray(close[first], like=numbers)), backend_name(close))
     ranks = _ranks(~digits if descending else digits)[group]
     # Equal numbers have equal keys, so they are in the order of their indices.
-    numbers[near] = numbers[near][np.lexsort(np.stack([ranks, runs]))]
+    settled = close[np.lexsort(np.stack([ranks, runs]))]
+    numbers[np.asarray(near, like=numbers)] = np.asarray(settled, like=numbers)
 
 
 def _differ_from_previous(words: Array, indices: Array) -> Array:
@@ -169,7 +179,7 @@ def _ranks(digits: Array) -> Array:
         digit = row[undecided].astype(np.int64)
         if not len(digit):
             break
-        if bool((digit == digit[0]).all()):
+        if is_all(digit == digit[0]):
             continue
         order = np.lexsort(np.stack([digit, ranks[undecided]]))
         undecided, digit = undecided[order], digit[order]
