@@ -13,7 +13,7 @@ import numpy as np
 from dask.base import tokenize
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, to_backend
+from rnsdask.backend import Array, count_each
 from rnsdask.cluster.limits import check_bytes
 from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
@@ -201,8 +201,8 @@ def _counts_block(
     counts = np.zeros(len(starts) + 1, dtype=np.int64)
     if inside and matrix.shape[1]:
         sorted_edges = np.asarray(system.encode(inside).reshape(system.rows, -1), like=matrix)
-        found = np.bincount(places(sorted_edges, matrix, system, "right"), minlength=len(inside) + 1)
-        counts[below : below + len(inside) + 1] = to_backend(found, "cpu")
+        found = places(sorted_edges, matrix, system, "right")
+        counts[below : below + len(inside) + 1] = count_each(found, len(inside) + 1)
     else:
         counts[below] = matrix.shape[1]
     return counts[1:-1].reshape(-1, *(1,) * (block.ndim - 1))

@@ -6,9 +6,7 @@ from fractions import Fraction
 from functools import reduce
 from itertools import zip_longest
 
-import numpy as np
-
-from rnsdask.backend import Array, naming_gpu_memory, to_backend
+from rnsdask.backend import Array, count_each, naming_gpu_memory
 from rnsdask.core import rows
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
@@ -44,7 +42,8 @@ def summarize_chunk(block: Array, *, place: Place, system: NumberSystem, backend
     with naming_gpu_memory(f"chunk {place.index}"):
         block = move_to_reduce(block, system, backend)
         lowest, highest, total = (reduce_words(name, block, system) for name in ("min", "max", "sum"))
-        lengths = to_backend(np.bincount(system.apply(rows.bit_length, block).ravel()), "cpu")
+        lengths = system.apply(rows.bit_length, block).ravel()
+        lengths = count_each(lengths, int(lengths.max()) + 1)
     counts = tuple(map(int, lengths.tolist()))
     return Summary(total.count, lowest.value, highest.value, total.value, counts)
 

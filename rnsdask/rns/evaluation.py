@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array, IntervalGoal, kernels_of
+from rnsdask.backend import Array, IntervalGoal, backend_name, kernels_of, to_backend
 from rnsdask.constants import (
     FixedPointConstants,
     directed,
@@ -197,6 +197,9 @@ MAGNITUDE_ERROR = 2.0**-13
 # An evaluation counts for a number whose magnitude is at least 2**_ACCURACY_BITS times its error.
 _ACCURACY_BITS = 14
 
+# Numbers that are evaluated once more on the host.
+_FEW = 2**16
+
 # A limb, rounded up, divided by the size of M (1/2 to 1) is below 2**_LIMB_ROOM.
 _LIMB_ROOM = LIMB_BITS + 2
 
@@ -213,13 +216,15 @@ def magnitudes(residues: Array, system: RNS) -> tuple[Array, Array]:
     moduli = sufficient_prefix(whole, signed, system.bound)
     residues = as_matrix(residues[: len(moduli)])
     kernels = kernels_of(residues)
-    mantissas, known = _by_fixed_point(residues, moduli, signed, 64)
+    mantissas, known = _fraction(_fixed_point_words(residues, moduli, 64), moduli, signed, 64)
     exponents = np.zeros_like(mantissas, dtype=np.int64)
     (rest,) = (~known).nonzero()
     if rest.size:
-        chosen = kernels.gather(residues, rest)
-        mantissas[rest], known = _by_fixed_point(chosen, moduli, signed, 128)
-        small = rest[~known]
+        is_few = rest.size <= _FEW  # these on the host: a GPU takes longer to launch, and to compile
+        words = _fixed_point_words(kernels.gather(residues, rest), moduli, 128)
+        refined, known = _fraction(to_backend(words, "cpu") if is_few else words, moduli, signed, 128)
+        mantissas[rest] = np.asarray(refined, like=mantissas)
+        small = np.asarray(to_backend(rest, backend_name(known))[~known], like=rest)
         if small.size:
             limbs = kernels.residues_to_limbs(
                 kernels.gather(residues, small), reverse_constants(moduli, signed)
@@ -238,15 +243,19 @@ def size_of(moduli: ModuliSet) -> float:
     return float(moduli.product >> max(moduli.bits - 64, 0)) / 2.0 ** min(moduli.bits, 64)
 
 
-def _by_fixed_point(residues: Array, moduli: ModuliSet, signed: bool, bits: int) -> tuple[Array, Array]:
-    """X/M by a fixed-point evaluation, and a mask of the values known to be accurate.
+def _fixed_point_words(residues: Array, moduli: ModuliSet, bits: int) -> Array:
+    """Words (bits / 32, N) of a fixed-point evaluation of X/M, the lowest first."""
+    return kernels_of(residues).fixed_point(residues, fixed_point_constants(moduli, bits))[0]
+
+
+def _fraction(words: Array, moduli: ModuliSet, signed: bool, bits: int) -> tuple[Array, Array]:
+    """X/M by the words of a fixed-point evaluation, and a mask of the values known to be accurate.
 
     With t = 2**bits X/M, the evaluation is less than `width` below t, modulo 2**bits. So it is t for all but
     the numbers at the ends of the range. These and many near them count as unknown, so that the doubles' own
     errors do not matter.
     """
     constants = fixed_point_constants(moduli, bits)
-    words, _ = kernels_of(residues).fixed_point(residues, constants)
     high = words[-1].view(np.int32) if signed else words[-1]
     values = high.astype(np.float64)
     for word in words[-2::-1]:
