@@ -6,12 +6,13 @@ over the rationals they are proved (docs/exact-linalg.md).
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, kernels_of, to_backend
 from rnsdask.core import rows
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import ALONE, Place
@@ -51,13 +52,15 @@ def _reduced_rows(found: elimination.Echelon, moduli: ModuliSet, start: int) -> 
 
     The rank may differ from matrix to matrix, and from prime to prime: rows without a pivot are 0.
     """
-    pivots = found.pivots.astype(np.int64)
-    has_pivot, count = pivots >= 0, pivots.shape[-1]
-    columns = np.arange(found.words.shape[-1], like=found.words)
-    is_own = has_pivot[..., None] & (columns >= pivots[..., None])  # the rest are factors
+    pivots = to_backend(found.pivots, "cpu").astype(np.int64)
+    has_pivot, (count, width) = pivots >= 0, (pivots.shape[-1], found.words.shape[-1])
+    there = partial(np.asarray, like=found.words)
+    begins = there(np.where(has_pivot, pivots, width))
+    is_own = np.arange(width, like=found.words) >= begins[..., None]  # the rest are factors
     echelon = np.where(is_own, found.words[:, :, :count], np.uint32(0))
-    upper = np.take_along_axis(echelon, np.maximum(pivots, 0)[:, :, None], axis=-1)
-    upper = np.where(has_pivot[:, :, None], upper, elimination.identity(count, found.words))
+    upper = np.take_along_axis(echelon, there(np.maximum(pivots, 0))[:, :, None], axis=-1)
+    if not has_pivot.all():
+        upper = np.where(there(has_pivot)[:, :, None], upper, elimination.identity(count, found.words))
     right = echelon[..., start:]
     out = np.empty_like(right, order="C")
     kernels_of(out).solve_upper(upper, right, moduli, out)

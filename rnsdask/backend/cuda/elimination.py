@@ -102,9 +102,9 @@ def _eliminate_with_all_pivots(
     if out is not x:
         out[...] = x
     GreatMatrices(out, found, pivot_columns, moduli, is_full=True).eliminate()
-    pivots = found[1]
-    is_full = (pivots == cupy.arange(pivots.shape[2], dtype=cupy.int32)).all(axis=(1, 2))
-    return np.asarray(is_full.get())
+    pivots = found[1].get()
+    is_full: NDArray[np.bool_] = (pivots == np.arange(pivots.shape[2])).all(axis=(1, 2))
+    return is_full
 
 
 def _eliminate_with_ranks(
