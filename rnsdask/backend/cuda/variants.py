@@ -178,14 +178,23 @@ def _lane_options(limbs: int, lanes: int, rows: int) -> Defines:
     return f"-DRNS_LIMBS={limbs}", f"-DRNS_LANES={lanes}", f"-DRNS_ROWS={rows}"
 
 
-_LIMBS = (0, *range(1, 10), 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, MOST_LIMBS)
-"""Limbs of numbers of common sizes, and one more, which sums have."""
+_LIMBS = (0, *range(1, 10), 12, 16, 17, 18, 24, 32, 33, 34, 48, 50, 64, 65, 66, 96, 98, 114, MOST_LIMBS)
+"""Limbs of numbers of common sizes, one more, which sums have, and those of cofactors in trees."""
 
 _FACTORS = (1, 2, 3, 4, 6, 8, 12, 16)
 """Limbs of factors of common sizes that one thread takes."""
 
 _LONG = (32, 64, 128, 256)
 """Limbs of longer numbers of common sizes."""
+
+_LONGER = (512, 1024, 2048)
+"""Limbs of products in trees of numbers."""
+
+_COFACTORS = (33, 50, 65, 98, 129, 194)
+"""Limbs of the sums of cofactors, in trees of numbers of common sizes, that go by rows."""
+
+_TREES = ((1, 16, 17), (16, 17, 33), (16, 33, 33), (17, 32, 49))
+"""Limbs of factors, and of products, in trees of numbers of 512 bits that one thread takes."""
 
 
 def _product_variants() -> tuple[Defines, ...]:
@@ -194,7 +203,9 @@ def _product_variants() -> tuple[Defines, ...]:
     by_columns = [product_options(n, n, k, is_plain) for n, k in columns for is_plain in (True, False)]
     sums = [product_options(n, n, 2 * n, True, True) for n in _FACTORS[:4]]
     by_rows = [row_options(n, is_plain) for n in _LONG for is_plain in (True, False)]
-    return *by_columns, *sums, *by_rows
+    in_trees = [product_options(*limbs, True) for limbs in _TREES]
+    by_rows += [row_options(n, True) for n in (*_COFACTORS, *_LONGER)]
+    return *by_columns, *sums, *in_trees, *by_rows
 
 
 # ---- all of them -------------------------------------------------------------------------------------------
@@ -223,7 +234,7 @@ VARIANTS: dict[str, tuple[Defines, ...]] = {
     ),
     "ntt_rows": _row_variants(14),
     "ntt_turned": _matrix_variants(8),
-    "positional_karatsuba": tuple(map(halves_options, (80, *_LONG[1:]))),
+    "positional_karatsuba": tuple(map(halves_options, (80, *_LONG[1:], *_LONGER[:2]))),
     "positional_modular": tuple(map(limb_options, (0, 1, 2, 4, 8, 9, 16, 32, 64, 128))),
     "positional_montgomery": tuple(
         dict.fromkeys(
