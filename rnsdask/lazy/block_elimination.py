@@ -30,7 +30,7 @@ from rnsdask.fields import block_elimination as blocks
 from rnsdask.lazy.call import Call
 from rnsdask.lazy.chunks import as_lazy, may_be_on_gpus, rechunk, without_empty_chunks
 from rnsdask.lazy.map import array_of_tasks, keys_of
-from rnsdask.lazy.operands import broadcast_shape, with_axes
+from rnsdask.lazy.operands import bring_to_one_processor, broadcast_shape, with_axes
 
 LEAST_COLUMNS = 256
 """Fewest columns of a block, unless the matrix has fewer: products of fewer terms take longer by the term."""
@@ -298,7 +298,7 @@ def solutions(left: da.Array, right: Any, moduli: ModuliSet, *, unique: bool) ->
         x
         if x.shape[1:-2] == batch
         else da.broadcast_to(with_axes(x, len(batch) + 2), (len(moduli), *batch, *x.shape[-2:]))
-        for x in map(as_lazy, (left, right))
+        for x in bring_to_one_processor([left, as_lazy(right)])
     ]
     return _of_each(partial(_solutions, moduli, unique), *both)[0]
 

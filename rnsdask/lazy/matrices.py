@@ -13,7 +13,7 @@ from rnsdask.cluster.workers import checked_workers
 from rnsdask.lazy.chunks import as_lazy, by_tasks, rechunk
 from rnsdask.lazy.lazy_ints import as_exact
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import broadcast_shape, make_like, with_axes
+from rnsdask.lazy.operands import bring_to_one_processor, broadcast_shape, make_like, with_axes
 from rnsdask.lazy.pieces import kept_blocks
 
 # ---- operands ---------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def join_equations(left: Any, right: Any) -> Any:
         return np.concatenate([left, right], axis=-1)
     batch = broadcast_shape([x.shape[1:-2] for x in (left, right)])
     library: Any = da if is_lazy else np
-    both = map(as_lazy, (left, right)) if is_lazy else (left, right)
+    both = bring_to_one_processor([as_lazy(x) for x in (left, right)]) if is_lazy else [left, right]
     with by_tasks(left, right):
         arrays = [
             library.broadcast_to(with_axes(x, len(batch) + 2), (len(x), *batch, *x.shape[-2:])) for x in both

@@ -15,7 +15,7 @@ import numpy as np
 from dask.array.utils import meta_from_array
 from numpy.typing import DTypeLike
 
-from rnsdask.backend import Array, backend_beside, to_backend
+from rnsdask.backend import Array, backend_beside, empty_like_chunks, to_backend
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
@@ -319,7 +319,8 @@ def as_mask(mask: Any) -> Any:
 def bring_to_one_processor(arrays: Sequence[Any]) -> list[Any]:
     """Return arrays on one processor; TypeError if one is known to be of NumPy and another of CuPy.
 
-    If chunks of one are on the GPU of each process that has one, tasks move NumPy's chunks there.
+    If chunks of one are on the GPU of each process that has one, tasks move NumPy's chunks there, and Dask
+    hears the same of all, for it joins the empty arrays that stand for them.
     """
     if all(type(array) is np.ndarray for array in arrays):
         return list(arrays)
@@ -331,9 +332,16 @@ def bring_to_one_processor(arrays: Sequence[Any]) -> list[Any]:
         return list(arrays)
     like = metas[places.index("auto")]
     return [
-        _move(as_lazy(array), like) if place == "cpu" else array
+        _move(as_lazy(array), like) if place == "cpu" else _beside(array, like)
         for array, place in zip(arrays, places, strict=True)
     ]
+
+
+def _beside(array: Any, like: Any) -> da.Array:
+    """The same Dask array, with an empty one for its chunks as `like` is."""
+    lazy = as_lazy(array)
+    meta = empty_like_chunks(like, lazy.ndim, lazy.dtype)
+    return da.Array(lazy.dask, lazy.name, lazy.chunks, meta=meta)
 
 
 def _move(array: da.Array, like: Any) -> da.Array:

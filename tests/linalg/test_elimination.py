@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import dask.array as da
@@ -138,6 +139,18 @@ def test_square_matrices(on_each_processor: Processor, length: int, rng: np.rand
         assert determinants[place] == int(matrix.det())
         assert polynomials[place].tolist() == [int(c) for c in matrix.charpoly().coeffs()]
     check_inverses(rd.FieldArray(x.words[3:], GREAT), rng)
+
+
+@pytest.mark.parametrize("chunks", [(8, 8), (3, 3)])
+def test_right_hand_sides_that_are_parts_of_a_stored_matrix(
+    chunks: tuple[int, int], on_each_processor: Processor, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    rd.FieldArray(drawn(rng, GREAT, 8, 8), GREAT).rechunk(chunks).to_zarr(tmp_path / "a.zarr")
+    a = rd.open_zarr(tmp_path / "a.zarr", backend=on_each_processor.name).persist()
+    for b in (a[0], a[:, :2], a[:, :2].persist()):  # small parts of what is in memory are cut at once
+        assert (a @ rd.linalg.solve(a, b) == b).all()
+        joined = rd.concatenate([a, b if b.ndim == 2 else b[:, None]], axis=1)
+        assert (joined[:, 8:] == b.reshape(8, -1)).all()
 
 
 @pytest.mark.parametrize("length", [90, 129, 200, 260])
