@@ -74,10 +74,16 @@ def is_all(mask: Array) -> bool:
     return bool(mask.all()) if isinstance(mask, np.ndarray) else not mask.size or bool(_octets(mask).min())
 
 
+_FEW_TO_COUNT = 2**18
+"""Values on a GPU that the host counts sooner than a kernel for it is compiled."""
+
+
 def count_each(values: Array, length: int) -> NDArray[np.int64]:
     """How often each integer from 0 to ``length - 1`` occurs among values (k,) that are all of these."""
     if isinstance(values, np.ndarray):
         return np.bincount(values, minlength=length)
+    if len(values) <= _FEW_TO_COUNT:
+        return np.bincount(values.get(), minlength=length)
     # CuPy's bincount() looks for negative values by any().
     starts: Array = np.searchsorted(np.sort(values), np.arange(length + 1, dtype=values.dtype, like=values))
     counts: NDArray[np.int64] = np.diff(starts.get())

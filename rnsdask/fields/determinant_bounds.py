@@ -33,6 +33,8 @@ FEW_ROWS = 32
 _FEW_BITS = 2**17
 # Most numbers whose magnitudes are measured as Python ints.
 _FEW_NUMBERS = 1024
+# Most elements on a GPU whose doubles are the host's.
+_FEW_ELEMENTS = 2**16
 # Rows from which orthogonalization takes less time than it saves.
 MANY_ROWS = 384
 # Count of mantissas from 1/2 to 1 whose product is still a double.
@@ -45,7 +47,8 @@ class Elements:
     """Elements of matrices ``scale * x``, for doubles x (*batch, rows, columns) of magnitude at most 1.
 
     The magnitude of each x is at least the true one, and if `is_near` exceeds it by at most the relative
-    `error`. The scale's denominator is a power of 2. The doubles are on the processor of the matrices.
+    `error`. The scale's denominator is a power of 2. The doubles are on the processor of the matrices, or, if
+    they are few, on the host: a GPU takes longer to launch, and far longer to compile.
     """
 
     x: Array
@@ -70,8 +73,11 @@ def elements(words: Array, system: RNS) -> Elements:
     """Convert matrices (n, *batch, rows, columns) to doubles."""
     accuracy = max(_ACCURACY, 4 * float(least_accuracy(len(system.moduli))))
     found = interval_evaluation(words, system, accuracy)
-    x: Array = np.where(found.low < 0, found.low, found.upp)
-    exponents: Array = np.where(x == 0, _EXPONENT_OF_ZERO, found.exponent)
+    low, upp, exponent = found.low, found.upp, found.exponent
+    if low.size <= _FEW_ELEMENTS:
+        low, upp, exponent = (to_backend(array, "cpu") for array in (low, upp, exponent))
+    x: Array = np.where(low < 0, low, upp)
+    exponents: Array = np.where(x == 0, _EXPONENT_OF_ZERO, exponent)
     top = int(exponents.max()) if x.size else _EXPONENT_OF_ZERO
     if top == _EXPONENT_OF_ZERO:
         return Elements(x, Fraction(1), 2 * accuracy)

@@ -43,7 +43,8 @@ def forms(words: Array, moduli: ModuliSet) -> Array:
     least, outer = min(rows, columns), words.shape[:-2]
     reduced = _reduced_rows(found, moduli, 0)
     packed[..., :least, :columns] = reduced.reshape(*outer, least, columns)
-    packed[..., :least, columns] = found.pivots.astype(np.uint32).reshape(*outer, least)
+    pivots = to_backend(found.pivots, "cpu").astype(np.uint32)
+    packed[..., :least, columns] = np.asarray(pivots, like=packed).reshape(*outer, least)
     return packed
 
 

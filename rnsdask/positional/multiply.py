@@ -126,7 +126,8 @@ def _carry(coefficients: Array, plan: _Plan) -> Array:
     grid = coefficients.reshape(count, length, -1)
     for i in range(-(-grid.shape[2] // digit)):
         piece = grid[:, : length - i, i * digit : (i + 1) * digit]
-        sums[:, i:, : piece.shape[2]] += piece
+        place = sums[:, i:, : piece.shape[2]]
+        place += piece  # sums[...] += piece would copy it to itself on a GPU
     return _pass_on_carries(sums.reshape(count, places))
 
 
@@ -137,7 +138,8 @@ def _pass_on_carries(sums: Array) -> Array:
         sums &= np.uint64(2**LIMB_BITS - 1)
         if not is_any(carries):
             return _transpose(sums.astype(np.uint32))
-        sums[:, 1:] += carries[:, :-1]
+        upper = sums[:, 1:]
+        upper += carries[:, :-1]
     # Carries propagate through limbs of ones: from limb to limb, each number separately.
     low = _transpose(sums.astype(np.uint32))  # modulo 2**32
     carries = np.zeros_like(low)

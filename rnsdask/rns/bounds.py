@@ -51,7 +51,8 @@ def sampled_bound(residues: Array, system: RNS) -> int:
     matrix = as_matrix(residues[: len(moduli)])
     if not matrix.shape[1]:
         return 0
-    chosen = matrix[:, :: distance(matrix.shape[1], looked_at(matrix))].copy()
+    places = np.arange(0, matrix.shape[1], distance(matrix.shape[1], looked_at(matrix)))
+    chosen = kernels_of(matrix).gather(matrix, np.asarray(places, like=matrix))
     chosen = to_backend(chosen, "cpu")  # which is quicker for so few
     limbs = kernels_of(chosen).residues_to_limbs(chosen, reverse_constants(moduli, system.signed))
     return min((1 << _longest(limbs, system.signed)) - 1, system.known_magnitude)

@@ -32,7 +32,7 @@ def lengths_of(fractions: Array, exponents: Array, error: float, moduli: ModuliS
     """
     # The rounding errors here are far below `error`, which is doubled to cover them.
     mantissas, shifts = np.frexp(fractions * size_of(moduli))
-    lengths = shifts.astype(np.int64) + exponents + moduli.bits
+    lengths = np.add(shifts, exponents + moduli.bits, dtype=np.int64)
     decided = (mantissas >= 0.5 + 2 * error) & (mantissas <= 1 - 2 * error)
     is_zero = fractions == 0
     return np.where(is_zero, np.zeros_like(lengths), lengths), decided | is_zero

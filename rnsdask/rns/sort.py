@@ -55,10 +55,12 @@ def ordering(residues: Array, system: RNS) -> Ordering:
 
 
 def _limbs(residues: Array, constants: KeyConstants, indices: Array) -> Array:
-    parts = [
-        comparable_limbs(kernels_of(residues).gather(residues, part), constants.moduli, constants.signed)
-        for part in batches(indices, len(residues))
-    ]
+    parts = []
+    for part in batches(indices, len(residues)):
+        chosen = kernels_of(residues).gather(residues, part)
+        if len(indices) <= _FEW_CLOSE:
+            chosen = to_backend(chosen, "cpu")
+        parts.append(comparable_limbs(chosen, constants.moduli, constants.signed))
     return np.concatenate(parts, axis=1)
 
 
@@ -134,16 +136,22 @@ def _settle(numbers: Array, keys: Array, length: int, by: Ordering, descending: 
     np.less_equal(keys[1:] - keys[:-1], np.uint64(by.slack), out=is_linked[1:])
     if length < len(keys):
         is_linked[::length] = False
-    is_near = is_linked.copy()
-    is_near[:-1] |= is_linked[1:]
-    (near,) = is_near.nonzero()
-    if not len(near):
+    (links,) = is_linked.nonzero()
+    if not len(links):
         return
-    linked, close, words, at = is_linked[near], numbers[near], by.words, numbers[near]
-    if len(near) <= _FEW_CLOSE:  # on the host: a GPU takes longer to launch, and far longer to compile
-        words = to_backend(kernels_of(words).gather(words, close), "cpu")
-        near, linked, close = (to_backend(array, "cpu") for array in (near, linked, close))
-        at = np.arange(len(near))
+    if len(links) <= _FEW_CLOSE:  # on the host: a GPU takes longer to launch, and far longer to compile
+        links = to_backend(links, "cpu")
+        near = np.union1d(links - 1, links)
+        linked = np.isin(near, links)
+        close = numbers[np.asarray(near, like=numbers)]
+        words = to_backend(kernels_of(by.words).gather(by.words, close), "cpu")
+        close, at = to_backend(close, "cpu"), np.arange(len(near))
+    else:
+        is_near = is_linked.copy()
+        np.logical_or(is_near[:-1], is_linked[1:], out=is_near[:-1])
+        (near,) = is_near.nonzero()
+        linked, close, words = is_linked[near], numbers[near], by.words
+        at = close
     runs = groups_of(~linked)
     differs = linked & _differ_from_previous(words, at)
     is_unsettled = np.zeros_like(linked)
@@ -190,7 +198,7 @@ def _ranks(digits: Array) -> Array:
         firsts = _first_places(parts)
         ranks[undecided] = rank + firsts - _first_places(begins)
         is_alone = parts.copy()
-        is_alone[:-1] &= parts[1:]
+        np.logical_and(is_alone[:-1], parts[1:], out=is_alone[:-1])
         undecided = undecided[~is_alone]
     return ranks
 
