@@ -144,7 +144,34 @@ def test_blocks_without_exchanges(
     words[3, 0, :, 128] = words[3, 0, :, 0]
     check(words, pivot_columns, moduli)
     assert results
-    assert all(x.tolist() == [True, False, False, False, True] for x in results)
+    regular = min(rows, pivot_columns)
+    assert all((x == regular).tolist() == [True, False, False, False, True] for x in results if len(x) == 5)
+
+
+@pytest.mark.parametrize(
+    "shape", [(300, 300, 300), (140, 300, 300), (400, 260, 257), (520, 450, 330), (300, 700, 256)]
+)
+@pytest.mark.parametrize("width", [128, 200])
+def test_panels_of_blocks(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int], width: int, rng: np.random.Generator
+) -> None:
+    """More pivots than blocks take: all regular; exchanges in the first panel, in the last; a low rank."""
+    from rnsdask.backend.cuda import block_lu
+
+    monkeypatch.setattr(block_lu, "LEAST_OF_FEW", 0)
+    monkeypatch.setattr(block_lu, "MOST_PIVOTS", 1)
+    monkeypatch.setattr(block_lu, "WIDTH", width)
+    rows, columns, pivot_columns = shape
+    moduli = ModuliSet(list(ODD)[-2:])
+    words = drawn(rng, moduli, 2, rows, columns)
+    check(words, pivot_columns, moduli)
+    check(words[:1, :1], pivot_columns, ModuliSet([moduli[0]]))
+    first, last, low = words.copy(), words.copy(), stack(rng, moduli, min(rows, columns) // 2, rows, columns)
+    first[1, 0, 0, 0] = 0
+    at = min(rows, pivot_columns) - 3
+    last[0, 1, : at + 1, at] = last[0, 1, : at + 1, 0]
+    for changed in (first, last, low):
+        check(changed, pivot_columns, moduli)
 
 
 def test_blocks_of_a_few_matrices_at_a_time(

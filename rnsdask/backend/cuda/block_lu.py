@@ -19,6 +19,7 @@ from rnsdask.backend.cuda import int8_product, triangles
 from rnsdask.backend.cuda.int8_product import Part, Residues, multiply_images
 from rnsdask.backend.cuda.launching import has_matrix_units
 from rnsdask.backend.cuda.layout import INT8_STEP, MOST_INVERTED
+from rnsdask.backend.cuda.panel_lu import GreatMatrices
 from rnsdask.backend.cuda.triangles import Found
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import LU_WORKSPACE, MOST_TERMS, int8_constants, small_moduli_for
@@ -41,31 +42,89 @@ _LEAST_PIVOTS = 768
 LEAST_OF_FEW = 1536
 _FEW = 64
 
+MOST_PIVOTS = MOST_TERMS
+"""Pivots whose products are summed at once, at most; the factors' residues of more would fill a GPU, too."""
+
+WIDTH = 2**14
+"""Columns of a panel where there are more pivots."""
+
 
 def is_for(pivots: int, matrices: int, moduli: ModuliSet) -> bool:
     """Whether there are enough pivots for blocks to pay, and random matrices need no exchanges."""
     can = has_matrix_units(cupy.cuda.runtime.getDevice())
     least = _LEAST_PIVOTS if matrices > _FEW else LEAST_OF_FEW
-    return can and least <= pivots <= MOST_TERMS and min(moduli) >= _RARE * pivots * matrices
+    return can and least <= pivots and min(moduli) >= _RARE * pivots * matrices
 
 
 def eliminate(
     x: Array, pivot_columns: int, moduli: ModuliSet, found: Found, small: Small, out: Array
-) -> NDArray[np.bool_]:
-    """Whether the matrices modulo each prime needed no exchanges: only then they are eliminated, in `out`."""
+) -> NDArray[np.int64]:
+    """Pivots modulo each prime up to which the matrices need no exchanges of rows.
+
+    Only where these are all of them, the matrices are eliminated, in `out`.
+    """
     n, count = x.shape[:2]
     most = max(1, LU_WORKSPACE // workspace_bytes(x, pivot_columns, moduli))
     primes = max(1, most // count)
-    is_regular = cupy.ones(n, dtype=bool)
+    leading = np.full(n, min(x.shape[2], pivot_columns))
     for i in range(0, n, primes):
         some = moduli if primes >= n else ModuliSet(list(moduli)[i : i + primes])
         for b in range(0, count, most):
             part = slice(i, i + primes), slice(b, b + most)
             results = found[0], found[1][part], found[2][part]
             # Without a name, which would keep the factors until there are the next matrices'.
-            is_some = Blocks(x[part], pivot_columns, some, small, out[part]).eliminate(results)
-            is_regular[i : i + primes] &= is_some
-    return np.asarray(is_regular.get())
+            of_some = Blocks(x[part], pivot_columns, some, small, out[part]).eliminate(results)
+            leading[i : i + primes] = np.minimum(leading[i : i + primes], of_some)
+    return leading
+
+
+def eliminate_in_panels(
+    x: Array,
+    pivot_columns: int,
+    moduli: ModuliSet,
+    found: Found,
+    small: Small,
+    out: Array,
+    leading: int | None = None,
+) -> None:
+    """Eliminate matrices of any number of pivots: panels by blocks, and what is right of each by products.
+
+    From the first column on in whose block rows of a matrix have to be exchanged, all go by ranks; if it is
+    known, there are `leading` ones before it.
+    """
+    if out is not x:
+        out[...] = x
+    great = GreatMatrices(out, found, pivot_columns, moduli, is_full=False)
+    start, most = 0, min(out.shape[2], pivot_columns)
+    while start < most:
+        stop = min(start + (WIDTH if leading is None else leading), most)
+        done = _eliminate_panel(start, stop, moduli, found, small, out)
+        if done < stop:
+            leading, stop = done - start, done
+            _eliminate_panel(start, stop, moduli, found, small, out)
+        if start < stop:
+            great.pass_on(start, stop)
+        if leading is not None:
+            great.eliminate(stop)
+            return
+        start = stop
+
+
+def _eliminate_panel(
+    start: int, stop: int, moduli: ModuliSet, found: Found, small: Small, words: Array
+) -> int:
+    """The column up to which a panel needs no exchanges: only if it is the last, the panel is eliminated."""
+    if start == stop:
+        return stop
+    window, pivots, products = words[:, :, start:, start:stop], found[1][:, :, start:stop], found[2].copy()
+    kept = window.copy()
+    results = found[0], pivots, found[2]
+    done = start + int(eliminate(window, stop - start, moduli, results, small, window).min())
+    if done < stop:
+        window[...], pivots[...], found[2][...] = kept, -1, products
+    else:
+        pivots += start
+    return done
 
 
 def workspace_bytes(x: Array, pivot_columns: int, moduli: ModuliSet) -> int:
@@ -100,7 +159,8 @@ class Side:
 class Blocks:
     """Matrices (n, B, rows, columns), and words that become their factors.
 
-    Numbers of the matrices lose what is due to the pivots before, and are words from then on.
+    Numbers of the matrices lose what is due to the pivots before, and are words from then on; they may be in
+    the same memory, for each is read before its word is written.
 
     Left factors and right ones, transposed, are 8-bit images in the same memory, one from each end, for both
     are lower triangles. A block of the diagonal is eliminated on a stream that goes before the other, while
@@ -137,8 +197,8 @@ class Blocks:
         pivots = cupy.full(order.shape, -1, dtype=cupy.int32)
         return order, pivots, cupy.ones(order.shape[:3], dtype=cupy.uint32)
 
-    def eliminate(self, found: Found) -> Array:
-        """Whether the matrices modulo each prime needed no exchanges: only then they are eliminated."""
+    def eliminate(self, found: Found) -> NDArray[np.int64]:
+        """Pivots modulo each prime up to which no rows are exchanged: only if all, it is eliminated."""
         try:
             for start in range(0, self.most, MOST_INVERTED):
                 self._eliminate(start, min(start + MOST_INVERTED, self.most))
@@ -146,14 +206,21 @@ class Blocks:
             cupy.cuda.get_current_stream().wait_event(self.ahead.record())
         self._subtract(self.below, self.most, (self.most, self.rows), (self.most, self.columns))
         found[1][...] = cupy.arange(self.most, dtype=cupy.int32)
-        is_regular = cupy.ones(len(self.moduli), dtype=bool)
         sizes = cupy.asarray(list(self.moduli), dtype=cupy.uint64)[:, None]
-        for order, pivots, products in self.found:
-            within = cupy.arange(order.shape[3], dtype=cupy.int32)
-            is_regular &= ((order == within) & (pivots == within)).all(axis=(0, 2, 3))
+        for _, _, products in self.found:
             for some in _few_products(products.astype(cupy.uint64), sizes):
                 found[2][...] = found[2].astype(cupy.uint64) * some % sizes
-        return is_regular
+        return self._leading()
+
+    def _leading(self) -> NDArray[np.int64]:
+        """Pivots modulo each prime before the first block in which rows are exchanged, or a pivot lacks."""
+        is_regular = []
+        for order, pivots, _ in self.found:
+            within = np.arange(order.shape[3])
+            is_regular.append(((order.get() == within) & (pivots.get() == within)).all(axis=(2, 3)))
+        blocks = np.logical_and.accumulate(np.concatenate(is_regular)).sum(axis=0)
+        leading: NDArray[np.int64] = np.minimum(MOST_INVERTED * blocks, self.most)
+        return leading
 
     def _eliminate(self, start: int, stop: int) -> None:
         """A block of pivots, with what is below it and right of it."""

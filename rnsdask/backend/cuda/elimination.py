@@ -1,5 +1,7 @@
 """Elimination in matrices modulo primes, whole or in parts, factors of LU, characteristic polynomials."""
 
+from collections.abc import Callable
+
 import cupy
 import numpy as np
 from numpy.typing import NDArray
@@ -66,34 +68,50 @@ def _eliminate_whole(
 
 
 def _eliminate_great(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array, found: Found) -> None:
-    """Eliminate as if no rows had to be exchanged, or else as if each column had a pivot, or else with ranks.
+    """Eliminate as if no rows had to be exchanged, or each column had a pivot; modulo other primes by ranks.
 
-    So most of the time nothing waits for a rank. Each way is of the primes that the one before leaves.
+    So most of the time nothing waits for a rank.
     """
     n, count, rows, _ = x.shape
-    ways = [_eliminate_with_all_pivots, _eliminate_with_ranks]
-    if block_lu.is_for(min(rows, pivot_columns), n * count, moduli):
-        ways.insert(0, _eliminate_by_blocks)
-    left = list(range(n))
-    for way in ways:
-        if way is ways[0]:
-            is_done = way(x, pivot_columns, moduli, found, out)
-        else:
-            words = cupy.ascontiguousarray(x[left])
-            new = no_pivots(words, pivot_columns)
-            is_done = way(words, pivot_columns, ModuliSet([moduli[i] for i in left]), new, words)
-            out[left] = words
-            for whole, part in zip(found, new, strict=True):
-                whole[left] = part
-        left = [i for i, done in zip(left, is_done.tolist(), strict=True) if not done]
-        if not left:
-            return
+    pivots = min(rows, pivot_columns)
+    if not block_lu.is_for(pivots, n * count, moduli):
+        is_done = _eliminate_with_all_pivots(x, pivot_columns, moduli, found, out)
+        _again(x, pivot_columns, moduli, out, found, is_done, _eliminate_with_ranks)
+    elif pivots > block_lu.MOST_PIVOTS:
+        block_lu.eliminate_in_panels(x, pivot_columns, moduli, found, _eliminate_whole, out)
+    else:
+        leading = block_lu.eliminate(x, pivot_columns, moduli, found, _eliminate_whole, out)
+        least = int(leading.min())
+
+        def eliminate_rest(words: Array, pivot_columns: int, moduli: ModuliSet, found: Found) -> None:
+            block_lu.eliminate_in_panels(words, pivot_columns, moduli, found, _eliminate_whole, words, least)
+
+        _again(x, pivot_columns, moduli, out, found, leading == pivots, eliminate_rest)
 
 
-def _eliminate_by_blocks(
-    x: Array, pivot_columns: int, moduli: ModuliSet, found: Found, out: Array
-) -> NDArray[np.bool_]:
-    return block_lu.eliminate(x, pivot_columns, moduli, found, _eliminate_whole, out)
+Way = Callable[[Array, int, ModuliSet, Found], None]
+"""Eliminates in matrices, which it changes."""
+
+
+def _again(
+    x: Array,
+    pivot_columns: int,
+    moduli: ModuliSet,
+    out: Array,
+    found: Found,
+    is_done: NDArray[np.bool_],
+    way: Way,
+) -> None:
+    """Eliminate once more, in another way, modulo the primes that are not done."""
+    left = np.flatnonzero(~is_done).tolist()
+    if not left:
+        return
+    words = cupy.ascontiguousarray(x[left])
+    new = no_pivots(words, pivot_columns)
+    way(words, pivot_columns, ModuliSet([moduli[i] for i in left]), new)
+    out[left] = words
+    for whole, part in zip(found, new, strict=True):
+        whole[left] = part
 
 
 def _eliminate_with_all_pivots(
@@ -107,12 +125,8 @@ def _eliminate_with_all_pivots(
     return is_full
 
 
-def _eliminate_with_ranks(
-    words: Array, pivot_columns: int, moduli: ModuliSet, found: Found, _: Array
-) -> NDArray[np.bool_]:
-    """Change the matrices that are given: it is never the first way."""
+def _eliminate_with_ranks(words: Array, pivot_columns: int, moduli: ModuliSet, found: Found) -> None:
     GreatMatrices(words, found, pivot_columns, moduli, is_full=False).eliminate()
-    return np.ones(len(moduli), dtype=bool)
 
 
 # Many small matrices are eliminated in shared memory, which takes no less time without factors.

@@ -2,6 +2,7 @@
 
 import cupy
 
+from rnsdask.backend import is_any
 from rnsdask.backend.cuda import int8_product, launching, triangles
 from rnsdask.backend.cuda.int8_product import SUBTRACT, Bound, Part
 from rnsdask.backend.cuda.launching import has_clusters, processors, shared_bytes
@@ -50,12 +51,19 @@ class GreatMatrices:
         self.least = {0: 0}
         launching.prepare(_modules())
 
-    def eliminate(self) -> None:
-        """Change the matrices, and find their pivots."""
+    def eliminate(self, start: int = 0) -> None:
+        """Change the matrices, and find their pivots, from a column on."""
         columns = self.words.shape[3]
-        self._eliminate(0, self.pivot_columns)
+        self._eliminate(start, self.pivot_columns)
         if self.pivot_columns < columns:
-            self._reduce(0, self.pivot_columns, columns)
+            self._reduce(start, self.pivot_columns, columns)
+
+    def pass_on(self, start: int, stop: int) -> None:
+        """Take columns into account to their right: each has been eliminated, with a pivot."""
+        self.ranks[stop] = cupy.full_like(self.ranks[start], stop)
+        self.least[stop] = stop
+        if stop < self.words.shape[3]:
+            self._reduce(start, stop, self.words.shape[3])
 
     def _eliminate(self, start: int, stop: int) -> None:
         """Columns start to stop, in which all pivots before have been taken into account."""
@@ -63,12 +71,20 @@ class GreatMatrices:
             middle = _middle(start, stop, self.panel)
             self._eliminate(start, middle)
             self._reduce(start, middle, stop)
-            self._eliminate(middle, stop)
+            if self._is_done(start, middle, stop):
+                self.ranks[stop], self.least[stop] = self.ranks[middle], self.least[middle]
+            else:
+                self._eliminate(middle, stop)
             return
         ranks = cupy.empty_like(self.ranks[start])
         self._eliminate_panel(start, stop, {"ranks": self.ranks[start], "new_ranks": ranks})
         self.ranks[stop] = ranks
         self.least[stop] = min(stop, self.words.shape[2]) if self.is_full else int(ranks.min())
+
+    def _is_done(self, start: int, middle: int, stop: int) -> bool:
+        """Whether pivots lacked in columns up to the middle, and what is left of those to its right is 0."""
+        lacks = not self.is_full and self.least[middle] - self.least[start] < middle - start
+        return lacks and not is_any(self.words[:, :, self.least[middle] :, middle:stop])
 
     def _eliminate_panel(self, start: int, stop: int, ranks: dict[str, Array]) -> None:
         n, count, rows, _ = self.words.shape

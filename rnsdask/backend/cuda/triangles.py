@@ -19,9 +19,7 @@ def no_pivots(x: Array, pivot_columns: int) -> Found:
     n, count, rows, _ = x.shape
     order = cupy.empty((n, count, rows), dtype=cupy.int32)
     order[...] = cupy.arange(rows, dtype=cupy.int32)
-    pivots = cupy.empty((n, count, min(rows, pivot_columns)), dtype=cupy.int32)
-    if pivots.size:
-        pivots.data.memset_async(0xFF, pivots.nbytes)  # -1, for which full() would be compiled
+    pivots = cupy.full((n, count, min(rows, pivot_columns)), -1, dtype=cupy.int32)
     return order, pivots, cupy.ones((n, count), dtype=cupy.uint32)
 
 
