@@ -338,7 +338,7 @@ def bring_to_one_processor(arrays: Sequence[Any]) -> list[Any]:
 
 
 def _beside(array: Any, like: Any) -> da.Array:
-    """The same Dask array, with an empty one for its chunks as `like` is."""
+    """Replace the empty array that stands for chunks by one such as `like`; the Dask array is the same."""
     lazy = as_lazy(array)
     meta = empty_like_chunks(like, lazy.ndim, lazy.dtype)
     return da.Array(lazy.dask, lazy.name, lazy.chunks, meta=meta)

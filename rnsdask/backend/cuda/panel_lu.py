@@ -2,7 +2,6 @@
 
 import cupy
 
-from rnsdask.backend import is_any
 from rnsdask.backend.cuda import int8_product, launching, triangles
 from rnsdask.backend.cuda.int8_product import SUBTRACT, Bound, Part
 from rnsdask.backend.cuda.launching import has_clusters, processors, shared_bytes
@@ -84,7 +83,10 @@ class GreatMatrices:
     def _is_done(self, start: int, middle: int, stop: int) -> bool:
         """Whether pivots lacked in columns up to the middle, and what is left of those to its right is 0."""
         lacks = not self.is_full and self.least[middle] - self.least[start] < middle - start
-        return lacks and not is_any(self.words[:, :, self.least[middle] :, middle:stop])
+        if not lacks:
+            return False
+        left = self.words[:, :, self.least[middle] :, middle:stop]
+        return not left.size or not int(left.max())
 
     def _eliminate_panel(self, start: int, stop: int, ranks: dict[str, Array]) -> None:
         n, count, rows, _ = self.words.shape
