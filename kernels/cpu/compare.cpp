@@ -46,13 +46,15 @@ struct Comparison {
   u64 start;
   u64 slack;
   u64 ambiguous_below;
+  u64 settled_key;  // of a single number, never ambiguous
 
   i64 run(i8* order) const {
     const bool scalar = b.count != a.count;
-    alignas(64) u64 a_keys[kTile], b_keys[kTile];
+    alignas(64) u64 a_keys[kTile], b_keys[kTile], settled[kTile];
     if (scalar) {
       evaluate_keys(b, c, start, 0, 1, b_keys);
       std::fill_n(b_keys + 1, kTile - 1, b_keys[0]);
+      std::fill_n(settled, kTile, settled_key);
     }
     i64 undecided = 0;
     for (i64 first = 0; first < a.count; first += kTile) {
@@ -61,7 +63,8 @@ struct Comparison {
       if (!scalar) evaluate_keys(b, c, start, first, width, b_keys);
       alignas(64) u32 different[kTile];
       find_differences(first, width, scalar, any_equal(a_keys, b_keys, width), different);
-      compare_tile(a_keys, b_keys, different, width, slack, ambiguous_below, order + first);
+      compare_tile(a_keys, scalar ? settled : b_keys, different, width, slack, ambiguous_below,
+                   order + first);
       undecided += count_undecided(order + first, width);
     }
     return undecided;
@@ -87,14 +90,14 @@ struct Comparison {
 
 void bind_compare(nb::module_& module) {
   module.def("compare", [](const Matrix32& first, const Matrix32& second, const Vector64& c, u64 start,
-                           u64 ambiguous_below, u64 slack, Signed8 order) {
+                           u64 ambiguous_below, u64 slack, u64 settled_key, Signed8 order) {
     const Residues a(first), b(second);
     require(b.moduli == a.moduli && static_cast<i64>(c.shape(0)) == a.moduli,
             "operands and coefficients must have one row for each modulus");
     require(b.count == a.count || b.count == 1, "operands must have the same length, or the second length 1");
     require(static_cast<i64>(order.shape(0)) == a.count, "one result for each number is needed");
     nb::gil_scoped_release release;
-    return Comparison{a, b, c.data(), start, slack, ambiguous_below}.run(order.data());
+    return Comparison{a, b, c.data(), start, slack, ambiguous_below, settled_key}.run(order.data());
   });
 }
 

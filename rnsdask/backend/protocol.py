@@ -132,11 +132,13 @@ class Kernels(Protocol):
     def candidates(self, residues: Array, constants: KeyConstants, minimum: bool, threshold: int) -> Array:
         """Boolean (N,): the key, as compared, reaches `threshold` or is ambiguous."""
 
-    def compare(self, a: Array, b: Array, constants: KeyConstants) -> tuple[Array, int]:
+    def compare(
+        self, a: Array, b: Array, constants: KeyConstants, settled_key: int | None = None
+    ) -> tuple[Array, int]:
         """Order of the numbers of a and b: int8 (N,) of -1, 0, +1 or `UNDECIDED`, and how many are undecided.
 
         Equality is never undecided: equal numbers, and only they, get 0. `b` may be a NumPy array (n, 1), one
-        number for all, on every processor.
+        number for all, on every processor, which has the key `settled_key` where its own is ambiguous.
         """
 
     def find_unset(self, flags: Array, few: int) -> Array:

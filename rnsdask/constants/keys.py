@@ -38,6 +38,12 @@ class KeyConstants:
         """Whether the numbers are those of the symmetric range."""
         return self.offset > 0
 
+    def key_of(self, residues: list[int]) -> int:
+        """Key of one number, as kernels evaluate it: modulo 2**64."""
+        terms = zip(residues, self.coefficients.tolist(), strict=True)
+        key: int = (self.start + sum([x * c for x, c in terms])) % 2**KEY_BITS
+        return key
+
 
 def coefficient_slack(moduli: ModuliSet, bits: int, scale: int = 0) -> int:
     """Upper bound of what rounding the coefficients down takes from the sum of x_i c_i.

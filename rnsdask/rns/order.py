@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rnsdask.backend import UNDECIDED, Array, backend_name, kernels_of, to_backend
-from rnsdask.constants import KeyConstants, reverse_constants
+from rnsdask.constants import KEY_BITS, KeyConstants, reverse_constants
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 from rnsdask.rns.blocks import batches, matrices
+from rnsdask.rns.exact import value_of_checked
 
 _SIGN_BIT = np.uint32(1 << (LIMB_BITS - 1))
 
@@ -77,10 +78,32 @@ def order_of(a: Array, b: Array, constants: KeyConstants, decide: Decide = by_li
     `decide` is called with the numbers that keys leave open, a batch of bounded memory at a time.
     """
     first, second, shape, swapped = pair(a, b, len(constants.moduli))
-    order, undecided = kernels_of(first).compare(first, second, constants)
+    order, undecided = compare_keys(first, second, constants)
     if undecided:
         settle(order, first, second, constants, decide)
     return (-order if swapped else order).reshape(shape)
+
+
+def compare_keys(first: Array, second: Array, constants: KeyConstants) -> tuple[Array, int]:
+    """Order the numbers of :func:`pair` as far as keys decide, and count those that they leave open."""
+    is_one = isinstance(second, np.ndarray) and second.shape[1] == 1
+    key = _settled_key(second[:, 0].tolist(), constants) if is_one else None
+    return kernels_of(first).compare(first, second, constants, key)
+
+
+def _settled_key(residues: list[int], constants: KeyConstants) -> int:
+    """Key of one number that is not ambiguous: within the slack above the exact value, as all others are.
+
+    Near an end of the range the evaluated key may have wrapped, and orders nothing. The number itself says at
+    which end it is; there the least key that is not ambiguous, or the greatest of all, is within the slack.
+    """
+    key = constants.key_of(residues)
+    if key >= constants.ambiguous_below:
+        return key
+    moduli = constants.moduli
+    value = value_of_checked(residues, moduli) + constants.offset
+    is_low = 2 * (value % moduli.product) < moduli.product
+    return constants.ambiguous_below if is_low else 2**KEY_BITS - 1
 
 
 def settle(order: Array, first: Array, second: Array, constants: KeyConstants, decide: Decide) -> None:

@@ -105,6 +105,78 @@ def test_every_pair_of_a_small_range(on_each_processor: Processor, moduli: Modul
     check_pairs(on_each_processor, moduli, [a for a, _ in pairs], [b for _, b in pairs], signed)
 
 
+@pytest.mark.parametrize("name", ["table2_8", "table2_64", "unsorted"])
+@BOTH_RANGES
+def test_keys_decide_for_a_number_at_an_end_of_the_range(
+    on_each_processor: Processor,
+    name: str,
+    signed: bool,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moduli = MODULI_SETS[name]
+    lowest, highest = moduli.value_range(signed)
+    values = [lowest + int.from_bytes(rng.bytes(moduli.bits // 8 + 8)) % moduli.product for _ in range(500)]
+    # Within some 2**-40 of the range at its ends, keys may say nothing.
+    far = moduli.product >> 24
+    values = [v for v in values if lowest + far < v < highest - far]
+    assert len(values) > 400
+
+    def by_limbs(*_: Any) -> None:
+        raise AssertionError("keys decide")
+
+    monkeypatch.setattr(compare, "by_limbs", by_limbs)
+    for value in (lowest, lowest + 1, lowest + 12345, highest - 12345, highest - 1, highest):
+        check_scalar(on_each_processor, moduli, values, value, signed)
+
+
+@ALL_SETS
+@BOTH_RANGES
+def test_one_number_next_to_others_at_an_end_of_the_range(
+    on_each_processor: Processor, moduli: ModuliSet, signed: bool
+) -> None:
+    lowest, highest = moduli.value_range(signed)
+    reach = min(moduli.product // 2, 60)
+    near = [*range(lowest, lowest + reach), *range(highest - reach, highest + 1)]
+    far = [lowest + moduli.product * k // 64 for k in range(64)]
+    for value in (lowest, lowest + 1, lowest + reach - 1, highest - reach // 2, highest - 1, highest):
+        for values in (
+            near + far,
+            [value] * 50,
+            [min(value + 1, highest)] * 50,
+            [max(value - 1, lowest)] * 50,
+        ):
+            check_scalar(on_each_processor, moduli, values, value, signed)
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+@pytest.mark.parametrize(
+    ("of_mask", "of_a", "of_b"),
+    [
+        ((1, 7, 9), (3, 7, 9), (3, 7, 9)),
+        ((1, 7, 9), (3, 1, 1), (3, 7, 9)),
+        ((1, 7, 9), (3, 7, 1), (3, 1, 1)),
+        ((1, 7, 9), (3, 1, 1), (3, 1, 1)),
+        ((1, 1, 9), (3, 7, 9), (3, 7, 1)),
+        ((1, 1, 1), (3, 7, 9), (3, 7, 9)),
+        ((1, 0, 9), (3, 0, 9), (3, 1, 1)),
+        ((1,), (3,), (3,)),
+        ((1, 100_000), (3, 100_000), (3, 100_000)),
+    ],
+)
+def test_choice(dtype: Any, of_mask: Any, of_a: Any, of_b: Any, rng: np.random.Generator) -> None:
+    most = np.iinfo(dtype).max
+    a, b = (rng.integers(0, most, shape, dtype=dtype, endpoint=True) for shape in (of_a, of_b))
+    mask = rng.integers(0, 2, of_mask).astype(np.bool_)
+    found = compare.choose(mask, a, b)
+    expected = np.where(mask, a, b)
+    assert found.dtype == dtype
+    assert found.shape == expected.shape
+    assert (found == expected).all()
+    if a.ndim == 2:  # not in C order
+        assert (compare.choose(mask, np.asfortranarray(a), b[:, ::-1]) == np.where(mask, a, b[:, ::-1])).all()
+
+
 @ALL_SETS
 @BOTH_RANGES
 def test_one_number_for_all(

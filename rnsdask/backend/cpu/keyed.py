@@ -49,10 +49,14 @@ def key_methods() -> list[str]:
     return methods
 
 
-def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[NDArray[np.int8], int]:
+def compare(
+    a: Array, b: Array, constants: KeyConstants, settled_key: int | None = None
+) -> tuple[NDArray[np.int8], int]:
     order = np.empty(a.shape[1], dtype=np.int8)
     key = (constants.coefficients, constants.start, constants.ambiguous_below)
-    undecided: int = _cpu.compare(a, b, *key, constants.slack, order)
+    if settled_key is None:
+        settled_key = constants.key_of(b[:, 0].tolist()) if b.shape[1] == 1 else 0
+    undecided: int = _cpu.compare(a, b, *key, constants.slack, settled_key, order)
     return order, undecided
 
 

@@ -121,13 +121,14 @@ def candidates(residues: Array, constants: KeyConstants, minimum: bool, threshol
     return flags
 
 
-def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[Array, int]:
+def compare(a: Array, b: Array, constants: KeyConstants, settled_key: int | None = None) -> tuple[Array, int]:
     order, undecided = cupy.empty(a.shape[1], dtype=cupy.int8), results()
     numbers = _numbers(a, constants)
     defines, table, shared = _coefficients(constants)
     second: tuple[Any, ...]
     if isinstance(b, np.ndarray):
-        kind, second = "scalar", _scalar(b[:, 0], constants)
+        key = constants.key_of(b[:, 0].tolist()) if settled_key is None else settled_key
+        kind, second = "scalar", (_scalar(b[:, 0]), np.uint64(key))
     else:
         other = _numbers(b, constants)
         vectors = min(numbers.fields["vectors"], other.fields["vectors"])
@@ -140,15 +141,13 @@ def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[Array, int]:
     return order, int(undecided.read(blocks).sum())
 
 
-def _scalar(residues: Any, constants: KeyConstants) -> tuple[Any, np.uint64]:
-    """The arguments for one number: its residues, where the coefficients are too, and its key."""
-    terms = zip(residues.tolist(), constants.coefficients.tolist(), strict=True)
-    key = np.uint64((constants.start + sum(x * c for x, c in terms)) % 2**64)
+def _scalar(residues: Any) -> Any:
+    """The argument for the residues of one number, which are where the coefficients are too."""
     if len(residues) > PARAMETER_TABLE_SIZE:
-        return cupy.asarray(residues), key
+        return cupy.asarray(residues)
     table = np.zeros((), dtype=SCALAR_TABLE)
     table["x"][: len(residues)] = residues
-    return table[()], key
+    return table[()]
 
 
 def find_unset(flags: Array, few: int) -> Array:
