@@ -24,8 +24,9 @@ from rnsdask.fields.system import FiniteFields
 from rnsdask.rns import arithmetic
 from rnsdask.rns.system import RNS
 
-# Words that are multiplied at a time: with their factors they stay in a processor's cache.
-_WORDS_AT_A_TIME = 2**18
+# Words that are multiplied at a time: on a CPU they stay in its cache with their factors, on a GPU they take
+# longer than their launch.
+_CPU_WORDS, _GPU_WORDS = 2**18, 2**26
 
 
 class Factors(Protocol):
@@ -49,16 +50,15 @@ def multiplied(
     """
     n, batch, rows, columns = words.shape
     table = np.asarray(factors.table, like=words)
+    words_at_a_time = _CPU_WORDS if isinstance(words, np.ndarray) else _GPU_WORDS
+    step = table.shape[1] * max(1, words_at_a_time // (n * table.shape[1] * columns))
     out = np.empty_like(words)
     given, result = (array.reshape(n, -1) for array in (words, out))
-    for row in range(0, rows, table.shape[1]):
-        count = min(table.shape[1], rows - row)
-        start = factors.at_row(first + row)[:, None]
-        if columns > 1:  # otherwise one element, which kernels take from the host
-            start = np.asarray(start, like=words)
-        block = multiply(table[:, :count], start)
+    for row in range(0, rows, step):
+        count = min(step, rows - row)
+        block = _factors_of_rows(factors, table, first + row, count, multiply)
         # Whole matrices are consecutive in memory; parts of several are not.
-        together = max(1, _WORDS_AT_A_TIME // (n * count * columns)) if count == rows else 1
+        together = max(1, words_at_a_time // (n * count * columns)) if count == rows else 1
         copies = np.broadcast_to(block[:, None], (n, min(together, batch), count, columns)).reshape(n, -1)
         for i in range(0, batch, together):
             begin = (i * rows + row) * columns
@@ -66,6 +66,19 @@ def multiplied(
             part = np.s_[:, begin : begin + size]
             result[part] = multiply(given[part], copies[:, :size])
     return out
+
+
+def _factors_of_rows(
+    factors: Factors, table: Array, first: int, count: int, multiply: Callable[[Array, Array], Array]
+) -> Array:
+    """Factors (n, count, R) of the rows from `first` on, with the table on their processor."""
+    size = table.shape[1]
+    starts = [factors.at_row(first + row)[:, None, None] for row in range(0, count, size)]
+    start = np.concatenate(starts, axis=1)  # (n, parts, 1, R)
+    if start[0].size > 1:  # otherwise one element, which kernels take from the host
+        start = np.asarray(start, like=table)
+    part = table[:, None, : min(size, count)]
+    return multiply(part, start).reshape(len(table), -1, table.shape[2])[:, :count]
 
 
 def transform(words: Array, moduli: ModuliSet, axis: int, inverse: bool, negacyclic: bool = False) -> Array:
