@@ -15,6 +15,7 @@ from rnsdask.core import rows
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import brief
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.operations import Footprint
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
 from rnsdask.core.ranges import Range
@@ -28,6 +29,8 @@ from rnsdask.lazy.growing import extend_operands, extends, range_of_products, ra
 from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
 from rnsdask.lazy.map import map_chunks, unify_chunks
+from rnsdask.lazy.ntt import EXCHANGES
+from rnsdask.lazy.one_task import fits_one_task
 from rnsdask.lazy.operands import (
     N,
     Numbers,
@@ -51,6 +54,12 @@ from rnsdask.rns.system import RNS
 from rnsdask.typing import Flag, Flagged, Integers, Overflow
 
 MODES = ("full", "same", "valid", "cyclic", "negacyclic")
+
+_WHOLE = Footprint(20, 0)
+"""Footprint of a convolution by transforms in one task, relative to the longer operand.
+
+It holds the other operand, and some four arrays of transforms, which are up to four times as long.
+"""
 
 Window = tuple[int, int]
 """First wanted index of the full convolution, and the index after the last."""
@@ -174,11 +183,14 @@ def convolve_fermat_field(
     field, (x, y, k, lengths) = a.system, _line_up(a, b, axis, mode)
     fermat_convolution.check_lengths(field, lengths, mode)
     window = _window(mode, lengths)
-    if _goes_in_chunks(x, y, k, mode, field):
+    is_cut, is_whole = _goes_in_chunks(x, y, k, mode, field), _fits_whole(x, y)
+    if is_cut and not is_whole:
         long, short = (make_like((a,), as_lazy(words), field, "raise") for words in (x, y))
         return convolve_in_chunks(long, short, k, mode, window)
     options: dict[str, Any] = {"system": field, "mode": mode, "axis": k}
     words = _map(_convolve_fermat_block, x, y, window, rows=field.rows, options=options)
+    if is_cut:
+        words = rechunk(words, {k + 1: max(max(v.chunks[k + 1]) for v in (x, y) if isinstance(v, da.Array))})
     return make_like((a,), words, field, "raise")
 
 
@@ -198,6 +210,11 @@ def _line_up(a: Numbers, b: Numbers, axis: SupportsIndex, mode: str) -> tuple[An
     x, y = (with_axes(array.words, ndim) for array in (a, b))
     first, second = _checked_lengths(x, y, k, mode)
     return (x, y, k, (first, second)) if first >= second else (y, x, k, (second, first))
+
+
+def _fits_whole(x: Any, y: Any) -> bool:
+    """Whether one task takes both operands whole, rather than three transforms in chunks."""
+    return any(fits_one_task(words, _WHOLE, 3 * EXCHANGES) for words in (x, y))
 
 
 def _goes_in_chunks(x: Any, y: Any, axis: int, mode: str, field: FermatField) -> bool:

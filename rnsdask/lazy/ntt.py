@@ -1,7 +1,8 @@
 """Number-theoretic transforms of arrays of field elements, lazy on Dask (:mod:`rnsdask.fields.ntt`).
 
-An axis in several chunks is transformed in steps (:mod:`rnsdask.fields.ntt`). Between them all chunks
-exchange parts: Dask's ``rechunk`` turns arrays (n, *batch, K, C) from chunks of rows into chunks of columns.
+An axis in several chunks is transformed in one task where a GPU holds the array
+(:mod:`rnsdask.lazy.one_task`), else in steps (:mod:`rnsdask.fields.ntt`). Between them all chunks exchange
+parts: Dask's ``rechunk`` turns arrays (n, *batch, K, C) from chunks of rows into chunks of columns.
 """
 
 from __future__ import annotations
@@ -15,13 +16,18 @@ from rnsdask.backend import Array, naming_gpu_memory, to_backend
 from rnsdask.core import rows
 from rnsdask.core.axes import axis_index
 from rnsdask.core.place import Place
+from rnsdask.core.rows import Row
 from rnsdask.fields.ntt import FourStep
 from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import by_tasks, rechunk
 from rnsdask.lazy.elementwise import map_entry
 from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.one_task import fits_one_task, in_one_task
 from rnsdask.lazy.operands import N, find_lengths, make_like
+
+EXCHANGES = 3
+"""How often a transform in steps moves all words between chunks."""
 
 
 def chunk_length(length: int, longest: int) -> int:
@@ -87,6 +93,10 @@ def _step(words: Array, *, steps: FourStep, step: str, backend: str | None, plac
         return found if backend is None else to_backend(found, "cpu")
 
 
+def _apply_row(words: Array, *, row: Row[..., Array], system: FiniteFields, **options: Any) -> Array:
+    return system.apply(row, words, **options)
+
+
 def _order(words: Array, *, steps: FourStep) -> Array:
     return steps.ordered(words)
 
@@ -100,9 +110,9 @@ def ntt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
     Parameters
     ----------
     f : FieldArray
-        The array, in any chunks on Dask. A few chunks along the axis are joined; many are passed through
-        three times (docs/transforms.md), and meanwhile threads of one process hold the array in memory, and
-        workers of a cluster on their disks.
+        The array, in any chunks on Dask. A few chunks along the axis are joined, and so are all chunks of
+        CuPy's that one GPU has room for; else many are passed through three times (docs/transforms.md), and
+        meanwhile threads of one process hold the array in memory, and workers of a cluster on their disks.
     axis : int
         The axis, of a length N that is a power of two; w is the root of unity of order N from
         ``f.system.roots(N)``. Input and output are in natural order.
@@ -156,6 +166,10 @@ def _transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inverse
     words, system = f.words, f.system
     how: dict[str, Any] = {"inverse": inverse, "negacyclic": negacyclic}
     chunks = words.chunks[k + 1] if isinstance(words, da.Array) else (words.shape[k + 1],)
+    if len(chunks) > 1 and fits_one_task(words, rows.transform.footprint, EXCHANGES):
+        options = {"row": rows.transform, "system": system, "axis": k, **how}
+        words = in_one_task(_apply_row, words, rows=system.rows, token="field-ntt", **options)
+        return make_like((f,), words, system, "raise")
     length = chunk_length(sum(chunks), max(chunks))
     if length < sum(chunks):
         words = transform_in_chunks(words, system, k, length, **how)

@@ -6,7 +6,8 @@ the result, the parts of all runs that may have its numbers, and how many number
 numbers are ordered by index, so that no value is too frequent for one chunk.
 
 If the runs do not fit in memory, only some chunks of the result are made together, and the array is computed
-or read again for the next ones.
+or read again for the next ones. An array in chunks of CuPy's that one GPU has room for is sorted in one task
+(:mod:`rnsdask.lazy.one_task`).
 """
 
 import math
@@ -30,6 +31,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.chunks import may_be_on_gpus
 from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks, reduce_chunks
+from rnsdask.lazy.one_task import fits_one_task, in_one_task
 from rnsdask.lazy.recompute import recompute
 from rnsdask.lazy.tree import put_in_box
 from rnsdask.rns import sort
@@ -88,6 +90,11 @@ def chunks_together(words: da.Array, rows: int) -> int:
     return min(count, most)
 
 
+def is_sorted_whole(words: da.Array) -> bool:
+    """Whether one task sorts all words; sorts in chunks exchange them once."""
+    return fits_one_task(words, rows.ordering.footprint, 1)
+
+
 def samples_a_run(runs: int) -> int:
     """Return how many numbers of each run are its samples."""
     return max(2, min(_SAMPLES_A_RUN * runs, _MOST_SAMPLES // runs))
@@ -101,6 +108,8 @@ def sorted_words(words: da.Array, system: NumberSystem, *, indices: bool = False
     count, lengths = words.numblocks[1], words.chunks[1]
     ends = (0, *accumulate(lengths))
     options: dict[str, Any] = {"system": system, "rows": system.rows + INDEX_ROWS * indices}
+    if count == 1 or is_sorted_whole(words):
+        return in_one_task(_run_block, words, token="rns-sorted", place=None, indices=indices, **options)
     together = chunks_together(words, options["rows"])
     groups = [range(first, min(first + together, count)) for first in range(0, count, together)]
     size = samples_a_run(count)
@@ -138,10 +147,11 @@ def with_indices(words: Array, indices: Array) -> Array:
 # ---- runs and their samples --------------------------------------------------------------------------------
 
 
-def _run_block(block: Any, *, system: NumberSystem, indices: bool, place: Place) -> Any:
+def _run_block(block: Any, *, system: NumberSystem, indices: bool, place: Place | None) -> Any:
     order = sorted_indices(block, system, 0)
     words = taken(block, order)
-    return with_indices(words, order + place.location[0][0]) if indices else words
+    start = place.location[0][0] if place else 0
+    return with_indices(words, order + start) if indices else words
 
 
 def _sample_of_run(run: Any, *, size: int, numbers: int) -> NDArray[np.object_]:

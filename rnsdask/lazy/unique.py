@@ -96,6 +96,8 @@ def _find_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> t
     if not words.size:
         nothing = words[0].astype(np.int64)
         return words, nothing, nothing, nothing
+    if ranks.is_sorted_whole(words):  # then what follows is no work for several tasks either
+        words = rechunk(words, {1: -1})
     packed = ranks.sorted_words(words, system, indices=True)
     chunks = words.chunks[1]
     ones = ((1,) * len(chunks),)
