@@ -214,7 +214,7 @@ def _line_up(a: Numbers, b: Numbers, axis: SupportsIndex, mode: str) -> tuple[An
 
 def _fits_whole(x: Any, y: Any) -> bool:
     """Whether one task takes both operands whole, rather than three transforms in chunks."""
-    return any(fits_one_task(words, _WHOLE, 3 * EXCHANGES) for words in (x, y))
+    return fits_one_task(_WHOLE, 3 * EXCHANGES, *(words for words in (x, y) if isinstance(words, da.Array)))
 
 
 def _goes_in_chunks(x: Any, y: Any, axis: int, mode: str, field: FermatField) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any, TypeAlias, overload
@@ -11,6 +12,8 @@ import numpy as np
 from dask.array.utils import meta_from_array
 
 from rnsdask.core import rows
+from rnsdask.core.layout import Lengths
+from rnsdask.core.operations import OF_MATRICES, Footprint
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
 from rnsdask.core.ways import Kind, Message
@@ -19,6 +22,7 @@ from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.growing import extend_operands, range_of_products, range_of_sums
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_chunks, unify_chunks
+from rnsdask.lazy.one_task import fits_one_task, in_one_task
 from rnsdask.lazy.operands import (
     N,
     Numbers,
@@ -207,14 +211,25 @@ def _words(x: Any, y: Any, systems: Systems, mode: str, add: Add) -> Any:
 
     `add` sums the products of parts.
     """
-    system = systems[0]
     if isinstance(x, da.Array) or isinstance(y, da.Array):
         packed: Any = _multiply_lazily(as_lazy(x), as_lazy(y), systems, mode, add)
-    elif mode == "wrap":
-        packed = _multiply(x, y, system)
     else:
-        packed = products.finish(products.exact_product(x, y, systems), system, mode)
+        packed = _multiply_whole(x, y, systems=systems, mode=mode)
     return (packed[:-1], packed[-1] != 0) if mode == "flag" else (packed, None)
+
+
+def _multiply_whole(x: Any, y: Any, *, systems: Systems, mode: str) -> Any:
+    """Multiply whole matrices of words, and finish the product by the mode."""
+    if mode == "wrap":
+        return _multiply(x, y, systems[0])
+    return products.finish(products.exact_product(x, y, systems), systems[0], mode)
+
+
+def _footprint(x: da.Array, y: da.Array) -> Footprint:
+    """Footprint of a whole product, which may be greater than the operands."""
+    sides = len(x) * math.prod(np.broadcast_shapes(x.shape[1:-2], y.shape[1:-2])) * x.shape[-2] * y.shape[-1]
+    times = 1 + math.ceil(sides / max(1, x.size, y.size))
+    return Footprint(OF_MATRICES.arrays * times, OF_MATRICES.words * times)
 
 
 def _multiply(x: Any, y: Any, system: Any) -> Any:
@@ -225,6 +240,10 @@ def _multiply(x: Any, y: Any, system: Any) -> Any:
 def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str, add: Add) -> da.Array:
     """Multiply chunks, add products along the contracted axis in a tree, and check the results."""
     system, batch = systems[0], tuple(f"b{axis}" for axis in range(x.ndim - 3))
+    rows = system.rows + (mode == "flag")
+    if fits_one_task(_footprint(x, y), 1, x, y):
+        how: dict[str, Any] = {"rows": rows, "chunks": _chunks_of_product(x, y), "token": "rns-matmul"}
+        return in_one_task(_multiply_whole, x, y, systems=systems, mode=mode, **how)
     (x, y), _ = unify_chunks((x, y), (("r", *batch, "i", "k"), ("s", *batch, "k", "j")))
     axes = ("k", *batch, "i", "j")
     partials = da.blockwise(
@@ -246,14 +265,17 @@ def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str, add:
     )
     combine = partial(_add_blocks, system=system, add=add)
     sums = combine_tree(partials, combine, (0,), "rns-matmul-sum", _SPLIT_EVERY)
-    pairs = zip(x.chunks[1:-2], y.chunks[1:-2], strict=True)
-    chunks = (*(a if sum(a) != 1 else b for a, b in pairs), x.chunks[-2], y.chunks[-1])
-    rows = system.rows + (mode == "flag")
+    chunks = _chunks_of_product(x, y)
     options: dict[str, Any] = {"system": system, "mode": mode, "grid": Grid.of(chunks)}
     finished: da.Array = map_chunks(
         _finish_block, sums, rows=rows, chunks=chunks, located=True, like=meta_from_array(x), **options
     )
     return finished
+
+
+def _chunks_of_product(x: da.Array, y: da.Array) -> Lengths:
+    pairs = zip(x.chunks[1:-2], y.chunks[1:-2], strict=True)
+    return (*(a if sum(a) != 1 else b for a, b in pairs), x.chunks[-2], y.chunks[-1])
 
 
 def _multiply_blocks(a: list[Any], b: list[Any], *, systems: Systems, is_exact: bool) -> Any:

@@ -166,8 +166,8 @@ def _transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inverse
     words, system = f.words, f.system
     how: dict[str, Any] = {"inverse": inverse, "negacyclic": negacyclic}
     chunks = words.chunks[k + 1] if isinstance(words, da.Array) else (words.shape[k + 1],)
-    if len(chunks) > 1 and fits_one_task(words, rows.transform.footprint, EXCHANGES):
-        options = {"row": rows.transform, "system": system, "axis": k, **how}
+    if len(chunks) > 1 and fits_one_task(rows.transform.footprint, EXCHANGES, words):
+        options = {"row": rows.transform, "system": system, "axis": k, "chunks": words.chunks[1:], **how}
         words = in_one_task(_apply_row, words, rows=system.rows, token="field-ntt", **options)
         return make_like((f,), words, system, "raise")
     length = chunk_length(sum(chunks), max(chunks))

@@ -32,19 +32,24 @@ _LONGEST = 2**31
 """Fewest numbers, and bytes, that are too many for CuPy's own functions and for sorts on a GPU."""
 
 
-def fits_one_task(words: Any, footprint: Footprint, exchanges: int) -> bool:
-    """Whether one task is to take all chunks of words (rows, *shape), with a footprint beside the words.
+def fits_one_task(footprint: Footprint, exchanges: int, *operands: Any) -> bool:
+    """Whether one task is to take all chunks of its operands, words (rows, *shape).
 
     That is so for several chunks of CuPy's, if this process's GPU has the free memory, and if no more workers
     than `exchanges` share the work. The steps in chunks move all words that often, but over the links of all
-    workers at a time; one task moves them once, over its own worker's link.
+    workers at a time; one task moves them once, over its own worker's link. The footprint is beside the
+    operands, and relative to the greatest.
     """
-    if not isinstance(words, da.Array) or words.npartitions < 2:
+    if not all(isinstance(words, da.Array) for words in operands):
         return False
-    if backend_name(meta_from_array(words)) != "cuda":
+    # Chunks without numbers may be NumPy's.
+    if all(words.npartitions < 2 for words in operands) or not all(words.size for words in operands):
         return False
-    free, count = free_device_bytes(), words.size // max(1, len(words))
-    needed = (1 + footprint.arrays) * words.nbytes + footprint.workspace
+    if any(backend_name(meta_from_array(words)) != "cuda" for words in operands):
+        return False
+    free, count = free_device_bytes(), max(words.size // max(1, len(words)) for words in operands)
+    sizes = [words.nbytes for words in operands]
+    needed = sum(sizes) + footprint.arrays * max(sizes) + footprint.workspace
     needed += footprint.words * RESIDUE_DTYPE.itemsize * count
     # NaN, for chunks of unknown lengths, compares false.
     is_small = free is not None and count < _LONGEST and needed <= _SHARE * free
@@ -65,20 +70,26 @@ def _count_workers() -> int:
 
 
 def in_one_task(
-    function: Callable[..., Array], words: da.Array, *, rows: int, token: str, **options: Any
+    function: Callable[..., Array],
+    *operands: da.Array,
+    rows: int,
+    chunks: Lengths,
+    token: str,
+    **options: Any,
 ) -> da.Array:
-    """Apply a function to all words (n, *shape) in one task; it returns (rows, *shape).
+    """Apply a function to whole operands, words (n, *shape), in one task; it returns (rows, *shape).
 
-    The result has the chunks of `words`, as views of the memory that the function returned.
+    The result is cut into chunks of these lengths, as views of the memory that the function returned.
     """
     call = Call(function, options)
-    name = f"{token}-{tokenize(words, call)}"
+    name = f"{token}-{tokenize(operands, call, chunks)}"
     whole = f"{name}-whole"
-    steps = {whole: (partial(_apply, call=call, chunks=words.chunks), keys_of(words))}
-    chunks = ((rows,), *words.chunks[1:])
-    places = zip(np.ndindex(words.numblocks[1:]), _places(words.chunks[1:]), strict=True)
-    tasks = {(0, *index): (partial(_part, place=place), whole) for index, place in places}
-    return array_of_tasks(name, tasks, chunks, meta_from_array(words), words, steps=steps)
+    apply = partial(_apply, call=call, chunks=[words.chunks for words in operands])
+    steps = {whole: (apply, *map(keys_of, operands))}
+    parts = zip(np.ndindex(*map(len, chunks)), _places(chunks), strict=True)
+    tasks = {(0, *index): (partial(_part, place=place), whole) for index, place in parts}
+    meta = meta_from_array(operands[0])
+    return array_of_tasks(name, tasks, ((rows,), *chunks), meta, *operands, steps=steps)
 
 
 def _places(chunks: Lengths) -> list[tuple[slice, ...]]:
@@ -87,9 +98,9 @@ def _places(chunks: Lengths) -> list[tuple[slice, ...]]:
     return list(product(*axes))
 
 
-def _apply(blocks: Sequence[Array], *, call: Call, chunks: Lengths) -> Array:
+def _apply(*operands: Sequence[Array], call: Call, chunks: Sequence[Lengths]) -> Array:
     with naming_gpu_memory("an array that one task takes"):
-        return call(_joined(blocks, chunks))
+        return call(*map(_joined, operands, chunks))
 
 
 def _joined(blocks: Sequence[Array], chunks: Lengths) -> Array:

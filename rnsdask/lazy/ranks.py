@@ -92,7 +92,7 @@ def chunks_together(words: da.Array, rows: int) -> int:
 
 def is_sorted_whole(words: da.Array) -> bool:
     """Whether one task sorts all words; sorts in chunks exchange them once."""
-    return fits_one_task(words, rows.ordering.footprint, 1)
+    return fits_one_task(rows.ordering.footprint, 1, words)
 
 
 def samples_a_run(runs: int) -> int:
@@ -109,7 +109,8 @@ def sorted_words(words: da.Array, system: NumberSystem, *, indices: bool = False
     ends = (0, *accumulate(lengths))
     options: dict[str, Any] = {"system": system, "rows": system.rows + INDEX_ROWS * indices}
     if count == 1 or is_sorted_whole(words):
-        return in_one_task(_run_block, words, token="rns-sorted", place=None, indices=indices, **options)
+        options |= {"indices": indices, "place": None, "chunks": words.chunks[1:]}
+        return in_one_task(_run_block, words, token="rns-sorted", **options)
     together = chunks_together(words, options["rows"])
     groups = [range(first, min(first + together, count)) for first in range(0, count, together)]
     size = samples_a_run(count)

@@ -59,7 +59,6 @@ def count_tasks(words: da.Array) -> int:
         ((64,), ((0, 40, 24),), 0),
         ((3, 16), (2, 4), 1),
         ((16, 3, 2), (4, 1, 2), 0),
-        ((0, 16), ((0,), 4), 1),
     ],
 )
 @pytest.mark.parametrize("fields", [FIELDS, FERMAT], ids=["primes", "fermat"])
@@ -91,21 +90,21 @@ def test_the_least_memory_that_suffices(room: Room) -> None:
     footprint = Footprint(3, 5, workspace=7)
     needed = (1 + 3) * words.nbytes + 5 * 4 * 100 + 7
     room(2 * needed)
-    assert one_task.fits_one_task(words, footprint, 1)
+    assert one_task.fits_one_task(footprint, 1, words)
     room(2 * needed - 1)
-    assert not one_task.fits_one_task(words, footprint, 1)
+    assert not one_task.fits_one_task(footprint, 1, words)
     room(None)
-    assert not one_task.fits_one_task(words, footprint, 1)
+    assert not one_task.fits_one_task(footprint, 1, words)
 
 
 def test_only_lazy_arrays_of_several_known_chunks(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     words = da.zeros((2, 100), dtype=np.uint32, chunks=(-1, 10))
-    assert one_task.fits_one_task(words, Footprint(1, 0), 1)
-    assert not one_task.fits_one_task(words.compute(), Footprint(1, 0), 1)
-    assert not one_task.fits_one_task(words.rechunk(-1), Footprint(1, 0), 1)
-    assert not one_task.fits_one_task(words[:, words[0] == 0], Footprint(1, 1), 1)
+    assert one_task.fits_one_task(Footprint(1, 0), 1, words)
+    assert not one_task.fits_one_task(Footprint(1, 0), 1, words.compute())
+    assert not one_task.fits_one_task(Footprint(1, 0), 1, words.rechunk(-1))
+    assert not one_task.fits_one_task(Footprint(1, 1), 1, words[:, words[0] == 0])
     monkeypatch.undo()  # chunks of NumPy's
-    assert not one_task.fits_one_task(words, Footprint(1, 0), 1)
+    assert not one_task.fits_one_task(Footprint(1, 0), 1, words)
 
 
 @pytest.mark.parametrize(("workers", "exchanges", "fits"), [(1, 1, True), (2, 1, False), (3, 3, True)])
@@ -116,9 +115,9 @@ def test_workers_share_the_work_where_exchanges_cost_less(
     client = SimpleNamespace(asynchronous=False)
     monkeypatch.setattr(one_task, "active_client", lambda: client)
     monkeypatch.setattr(one_task, "workers_of", lambda _: dict.fromkeys(range(workers)))
-    assert one_task.fits_one_task(words, Footprint(1, 0), exchanges) == fits
+    assert one_task.fits_one_task(Footprint(1, 0), exchanges, words) == fits
     client.asynchronous = True
-    assert not one_task.fits_one_task(words, Footprint(1, 0), exchanges)
+    assert not one_task.fits_one_task(Footprint(1, 0), exchanges, words)
 
 
 def test_a_lost_scheduler_is_no_error_of_the_plan(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +127,7 @@ def test_a_lost_scheduler_is_no_error_of_the_plan(room: Room, monkeypatch: pytes
     monkeypatch.setattr(one_task, "active_client", lambda: SimpleNamespace(asynchronous=False))
     monkeypatch.setattr(one_task, "workers_of", ask)
     words = da.zeros((2, 100), dtype=np.uint32, chunks=(-1, 10))
-    assert not one_task.fits_one_task(words, Footprint(1, 0), 3)
+    assert not one_task.fits_one_task(Footprint(1, 0), 3, words)
 
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid", "cyclic", "negacyclic"])
@@ -144,6 +143,43 @@ def test_convolutions_in_a_fermat_field(room: Room, mode: str) -> None:
     cut = rd.convolve(*lazy, mode=mode)
     assert any("field-ntt" in str(key) for key in dict(cut.words.__dask_graph__()))
     assert (cut.words.compute() == found.words.compute()).all()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "cut"),
+    [
+        ((6, 8), (8, 4), ((2, 8), (2, 4))),
+        ((6, 8), (8, 4), ((6, 3), (8, 1))),
+        ((1, 5), (5, 40), ((1, 2), (5, 13))),
+        ((40, 1), (1, 40), ((7, 1), (1, 9))),
+        ((8,), (8, 4), ((3,), (8, 2))),
+        ((3, 2, 8), (8, 4), ((1, 2, 4), (8, 4))),
+        ((3, 2, 8), (1, 8, 4), ((2, 2, 4), (1, 3, 4))),
+        ((3, 2, 8), (3, 8, 4), ((2, 2, 4), (1, 3, 4))),
+    ],
+)
+@pytest.mark.parametrize("overflow", [None, "wrap", "flag"])
+def test_products(room: Room, first: Any, second: Any, cut: Any, overflow: Any) -> None:
+    rng = np.random.default_rng(5)
+    x, y = (rd.from_ints(rng.integers(0, 50, shape), MODULI, chunks=None) for shape in (first, second))
+    lazy = [in_chunks(v, chunks) for v, chunks in zip((x, y), cut, strict=True)]
+    found, expected = (rd.matmul(*pair, overflow=overflow) for pair in (lazy, (x, y)))
+    pairs = zip(found, expected, strict=True) if overflow == "flag" else [(found, expected)]
+    for one, right in pairs:
+        words = [getattr(array, "words", array) for array in (one, right)]
+        assert has_one_task(words[0])
+        assert (words[0].compute() == words[1]).all()
+    room(None)
+    assert not has_one_task(rd.matmul(*lazy, overflow="wrap").words)
+
+
+def test_an_overflow_in_a_product_names_the_number(room: Room) -> None:
+    x = in_chunks(rd.from_ints([[1, 0], [0, 1], [2**12, 0], [2**13, 1]], MODULI, chunks=None), (1, 1))
+    y = in_chunks(rd.from_ints([[3, 2**12], [5, 7]], MODULI, chunks=None), (1, 2))
+    product = x @ y
+    assert has_one_task(product.words)
+    with pytest.raises(rd.RNSOverflowError, match="at flat index 5:"):
+        product.compute()
 
 
 VALUES = {
