@@ -183,8 +183,8 @@ def convolve_fermat_field(
     field, (x, y, k, lengths) = a.system, _line_up(a, b, axis, mode)
     fermat_convolution.check_lengths(field, lengths, mode)
     window = _window(mode, lengths)
-    is_cut, is_whole = _goes_in_chunks(x, y, k, mode, field), _fits_whole(x, y)
-    if is_cut and not is_whole:
+    is_cut = _goes_in_chunks(x, y, k, mode, field)
+    if is_cut and not _fits_whole(x, y):
         long, short = (make_like((a,), as_lazy(words), field, "raise") for words in (x, y))
         return convolve_in_chunks(long, short, k, mode, window)
     options: dict[str, Any] = {"system": field, "mode": mode, "axis": k}
