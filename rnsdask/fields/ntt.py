@@ -26,7 +26,7 @@ from rnsdask.rns.system import RNS
 
 # Words that are multiplied at a time: on a CPU they stay in its cache with their factors, on a GPU they take
 # longer than their launch.
-_CPU_WORDS, _GPU_WORDS = 2**18, 2**26
+_CPU_WORDS, _GPU_WORDS = 2**18, 2**24
 
 
 class Factors(Protocol):

@@ -228,7 +228,7 @@ def _multiply_whole(x: Any, y: Any, *, systems: Systems, mode: str) -> Any:
 def _footprint(x: da.Array, y: da.Array) -> Footprint:
     """Footprint of a whole product, which may be greater than the operands."""
     sides = len(x) * math.prod(np.broadcast_shapes(x.shape[1:-2], y.shape[1:-2])) * x.shape[-2] * y.shape[-1]
-    times = 1 + math.ceil(sides / max(1, x.size, y.size))
+    times = max(1, math.ceil(sides / max(1, x.size, y.size)))
     return Footprint(OF_MATRICES.arrays * times, OF_MATRICES.words * times)
 
 
