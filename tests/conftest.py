@@ -100,6 +100,13 @@ def in_this_thread() -> Iterator[None]:
 
 
 @pytest.fixture
+def in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have all arrays in chunks take the steps that serve great ones, also those that one task would join."""
+    monkeypatch.setattr("rnsdask.lazy.ntt.JOINED_BYTES", 0)
+    monkeypatch.setattr("rnsdask.lazy.one_task.free_device_bytes", lambda: None)
+
+
+@pytest.fixture
 def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the test in a folder of its own."""
     monkeypatch.chdir(tmp_path)

@@ -7,6 +7,7 @@ parts: Dask's ``rechunk`` turns arrays (n, *batch, K, C) from chunks of rows int
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, SupportsIndex
 
@@ -28,6 +29,10 @@ from rnsdask.lazy.operands import N, find_lengths, make_like
 
 EXCHANGES = 3
 """How often a transform in steps moves all words between chunks."""
+
+
+JOINED_BYTES = 2**26
+"""Most bytes of whole lines that one task transforms: five threads take as long for the steps as it does."""
 
 
 def chunk_length(length: int, longest: int) -> int:
@@ -110,9 +115,10 @@ def ntt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
     Parameters
     ----------
     f : FieldArray
-        The array, in any chunks on Dask. A few chunks along the axis are joined, and so are all chunks of
-        CuPy's that one GPU has room for; else many are passed through three times (docs/transforms.md), and
-        meanwhile threads of one process hold the array in memory, and workers of a cluster on their disks.
+        The array, in any chunks on Dask. Chunks along the axis are joined if they are few or take up to 64
+        MiB, and so are all chunks of CuPy's that one GPU has room for; else they are passed through three
+        times (docs/transforms.md), and meanwhile threads of one process hold the array in memory, and workers
+        of a cluster on their disks.
     axis : int
         The axis, of a length N that is a power of two; w is the root of unity of order N from
         ``f.system.roots(N)``. Input and output are in natural order.
@@ -161,6 +167,14 @@ def check_transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool) ->
     return k
 
 
+def _bytes_of_lines(words: da.Array, axis: int) -> int:
+    """Bytes of the words of a chunk whose lines along an axis are whole."""
+    longest = [max(lengths, default=0) for lengths in words.chunks]
+    longest[axis + 1] = words.shape[axis + 1]
+    nbytes: int = math.prod(longest) * words.dtype.itemsize
+    return nbytes
+
+
 def _transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inverse: bool) -> Any:
     k = check_transform(name, f, axis, negacyclic)
     words, system = f.words, f.system
@@ -171,7 +185,7 @@ def _transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inverse
         words = in_one_task(_apply_row, words, rows=system.rows, token="field-ntt", **options)
         return make_like((f,), words, system, "raise")
     length = chunk_length(sum(chunks), max(chunks))
-    if length < sum(chunks):
+    if length < sum(chunks) and _bytes_of_lines(words, k) > JOINED_BYTES:
         words = transform_in_chunks(words, system, k, length, **how)
     else:
         if len(chunks) > 1:

@@ -15,6 +15,8 @@ from strategies import slow
 import rnsdask as rd
 from rnsdask.fields import fermat_convolution
 
+pytestmark = pytest.mark.usefixtures("in_steps")
+
 FIELDS = {name: rd.FermatField.named(name) for name in ("F233", "F449", "P3")}
 PLAIN = ("full", "same", "valid")
 CYCLIC = ("cyclic", "negacyclic")

@@ -13,6 +13,8 @@ from strategies import slow
 
 import rnsdask as rd
 
+pytestmark = pytest.mark.usefixtures("in_steps")
+
 FIELDS = {name: rd.FermatField.named(name) for name in ("F233", "F449", "P3")}
 
 

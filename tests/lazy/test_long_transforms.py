@@ -17,6 +17,8 @@ import rnsdask as rd
 from rnsdask.core.primes import primes_below
 from rnsdask.lazy.ntt import chunk_length
 
+pytestmark = pytest.mark.usefixtures("in_steps")
+
 # The greatest and the least with a root of order 128, and one between.
 FIELDS = rd.PrimeFields([next(primes_below(2**32, 128)), 13631489, 257])
 

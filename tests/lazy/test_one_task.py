@@ -77,7 +77,21 @@ def test_transforms(
     assert not has_one_task(transform(lazy, axis, negacyclic).words)
 
 
-def test_a_transform_makes_three_tasks_a_chunk_at_most(room: Room) -> None:
+def test_lines_of_few_bytes_are_joined_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = elements((3, 64), FIELDS)
+    lazy = in_chunks(x, (2, 4))
+    expected = rd.ntt(x).words
+    nbytes = 2 * 2 * 64 * 4  # two primes, two lines in a chunk
+    for most, is_joined in ((nbytes, True), (nbytes - 1, False)):
+        monkeypatch.setattr("rnsdask.lazy.ntt.JOINED_BYTES", most)
+        found = rd.ntt(lazy)
+        assert found.words.chunks == lazy.words.chunks
+        assert is_joined != any("field-ntt-columns" in str(key) for key in dict(found.words.__dask_graph__()))
+        assert (found.words.compute() == expected).all()
+
+
+def test_a_transform_makes_a_task_a_chunk_and_one_more(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rnsdask.lazy.ntt.JOINED_BYTES", 0)
     lazy = in_chunks(elements((2**12,), FIELDS), (2**8,))
     whole = count_tasks(rd.ntt(lazy).words) - count_tasks(lazy.words)
     assert whole == lazy.words.npartitions + 1
@@ -131,7 +145,7 @@ def test_a_lost_scheduler_is_no_error_of_the_plan(room: Room, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid", "cyclic", "negacyclic"])
-def test_convolutions_in_a_fermat_field(room: Room, mode: str) -> None:
+def test_convolutions_in_a_fermat_field(room: Room, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     x = elements((64,), FERMAT)
     y = elements((64 if "cyclic" in mode else 50,), FERMAT, 2)
     lazy = [in_chunks(v, (16,)) for v in (x, y)]
@@ -140,6 +154,7 @@ def test_convolutions_in_a_fermat_field(room: Room, mode: str) -> None:
     assert not any("field-ntt" in str(key) for key in dict(found.words.__dask_graph__()))
     assert (found.words.compute() == rd.convolve(x, y, mode=mode).words).all()
     room(0)
+    monkeypatch.setattr("rnsdask.lazy.ntt.JOINED_BYTES", 0)
     cut = rd.convolve(*lazy, mode=mode)
     assert any("field-ntt" in str(key) for key in dict(cut.words.__dask_graph__()))
     assert (cut.words.compute() == found.words.compute()).all()
@@ -241,6 +256,7 @@ def test_gpus_take_few_launches_for_a_transform_in_one_task_or_in_steps(
     assert len(launches) < 20
     launches.clear()
     monkeypatch.setattr(one_task, "free_device_bytes", lambda: 0)
+    monkeypatch.setattr("rnsdask.lazy.ntt.JOINED_BYTES", 0)
     cut = rd.ntt(lazy, negacyclic=negacyclic)
     assert not has_one_task(cut.words)
     assert (cut.words.compute().get() == expected).all()

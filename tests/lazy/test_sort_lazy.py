@@ -18,6 +18,8 @@ import rnsdask as rd
 from rnsdask.lazy import ranks
 from rnsdask.lazy.map import map_chunks
 
+pytestmark = pytest.mark.usefixtures("in_steps")
+
 EIGHT = MODULI_SETS["table2_8"]
 
 
