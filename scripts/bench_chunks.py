@@ -89,7 +89,7 @@ CASES = {
     "max": Case(lambda x: x.max(), RESIDUES, (20,), (25,)),
     "sort": Case(rd.sort, RESIDUES, (18,), (24,), why="chunks are sorted, and merged from parts of all"),
     "unique": Case(rd.unique, RESIDUES, (18,), (24,), why="as sort, and neighbours of chunks are compared"),
-    "ntt": Case(rd.ntt, FIELD, (20, 24), (24, 28, 30), why=EXCHANGE),
+    "ntt": Case(rd.ntt, FIELD, (20, 24), (24, 28, 30), why="one task joins all chunks"),
     "ntt in steps": Case(ntt_in_steps, FIELD, (24,), (28,), why=EXCHANGE),
     "convolve": Case(rd.convolve, FIELD, (20,), (26,), 2, why="one task takes the whole axis"),
     "matmul": Case(lambda x, y: x @ y, MATRIX_FIELD, (11,), (14,), 2, 2, "tiles are read for each product"),
