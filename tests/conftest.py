@@ -101,7 +101,7 @@ def in_this_thread() -> Iterator[None]:
 
 @pytest.fixture
 def in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have all arrays in chunks take the steps that serve great ones, also those that one task would join."""
+    """Make all arrays in chunks take the steps that serve great ones, also where one task would join them."""
     monkeypatch.setattr("rnsdask.lazy.ntt.JOINED_BYTES", 0)
     monkeypatch.setattr("rnsdask.lazy.one_task.free_device_bytes", lambda: None)
 
