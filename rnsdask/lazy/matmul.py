@@ -227,8 +227,9 @@ def _multiply_whole(x: Any, y: Any, *, systems: Systems, mode: str) -> Any:
 
 def _footprint(x: da.Array, y: da.Array) -> Footprint:
     """Footprint of a whole product, which may be greater than the operands."""
-    sides = len(x) * math.prod(np.broadcast_shapes(x.shape[1:-2], y.shape[1:-2])) * x.shape[-2] * y.shape[-1]
-    times = max(1, math.ceil(sides / max(1, x.size, y.size)))
+    batch = math.prod(np.broadcast_shapes(x.shape[1:-2], y.shape[1:-2]))
+    found, *given = (batch * x.shape[-2] * y.shape[-1], math.prod(x.shape[1:]), math.prod(y.shape[1:]))
+    times = max(1, math.ceil(found / max(1, *given)))
     return Footprint(OF_MATRICES.arrays * times, OF_MATRICES.words * times)
 
 

@@ -6,6 +6,7 @@ milliseconds: there one task joins the chunks and computes, and its result is cu
 are the same either way.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate, pairwise, product
@@ -42,13 +43,14 @@ def fits_one_task(footprint: Footprint, exchanges: int, *operands: Any) -> bool:
     """
     if not all(isinstance(words, da.Array) for words in operands):
         return False
+    counts = [math.prod(words.shape[1:]) for words in operands]
     # Chunks without numbers may be NumPy's.
-    if all(words.npartitions < 2 for words in operands) or not all(words.size for words in operands):
+    if all(math.prod(words.numblocks) < 2 for words in operands) or not all(counts):
         return False
     if any(backend_name(meta_from_array(words)) != "cuda" for words in operands):
         return False
-    free, count = free_device_bytes(), max(words.size // max(1, len(words)) for words in operands)
-    sizes = [words.nbytes for words in operands]
+    free, count = free_device_bytes(), max(counts)
+    sizes = [len(words) * n * words.dtype.itemsize for words, n in zip(operands, counts, strict=True)]
     needed = sum(sizes) + footprint.arrays * max(sizes) + footprint.workspace
     needed += footprint.words * RESIDUE_DTYPE.itemsize * count
     # NaN, for chunks of unknown lengths, compares false.
