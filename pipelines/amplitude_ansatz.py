@@ -38,9 +38,7 @@ class Point:
 
     def __init__(self, fields: rd.PrimeFields, count: int, seed: list[int], gpu: bool) -> None:
         drawn = np.random.default_rng(seed).integers(0, 2**31, (2, 6, 2, count))
-        self._spinors: Any = [
-            [on_processor(rd.from_ints(x, fields, chunks=None), gpu) for x in y] for y in drawn
-        ]
+        self._spinors: Any = [[on_processor(rd.from_ints(x, fields), gpu) for x in y] for y in drawn]
         for here, other in ((5, 6), (6, 5)):  # the last two momenta are minus the others
             parts = [self.angle(other, i) * self._spinors[1][i - 1] for i in GLUONS[:4]]
             self._spinors[1][here - 1] = -sum(parts[1:], parts[0]) / self.angle(other, here)
@@ -169,7 +167,7 @@ def check(coefficients: list[Any], file: Path) -> str:
     """Check the numerator against another formula modulo another prime, and write it as text."""
     terms, fields = monomials(), rd.PrimeFields([PRIME])
     x = Point(fields, 100, [PRIME], gpu=False)
-    above, below = (rd.from_ints(list(part), fields, chunks=None) for part in zip(*coefficients, strict=True))
+    above, below = (rd.from_ints(list(part), fields) for part in zip(*coefficients, strict=True))
     numerator = values_of(terms, x) @ (above / below)
     if not (numerator == other_amplitude(x) * denominator(x)).all():
         raise SystemExit("error: the numerator is not that of Feynman diagrams")

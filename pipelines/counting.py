@@ -22,7 +22,7 @@ import rnsdask as rd
 def pascal(rows: int) -> rd.RNSArray:
     """Return the square of binomial coefficients C(i + j, i) for i and j below `rows`."""
     moduli = rd.ModuliSet.for_bits(2 * rows)  # C(2k, k) < 4**k
-    row = rd.from_ints([1] * rows, moduli, chunks=None)
+    row = rd.from_ints([1] * rows, moduli)
     triangle = [row]
     for _ in range(1, rows):
         row = row.cumsum()

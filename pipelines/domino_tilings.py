@@ -40,7 +40,7 @@ def kasteleyn_matrix(size: int) -> np.ndarray:
 
 
 def _count(size: int, on_gpu: bool, file: Path) -> None:
-    x = on_processor(rd.from_ints(kasteleyn_matrix(size), chunks=None), on_gpu)
+    x = on_processor(rd.from_ints(kasteleyn_matrix(size)), on_gpu)
     part = file.with_suffix(".part")
     part.write_text(rd.to_decimal(abs(rd.linalg.det(x))) + "\n")
     part.replace(file)
@@ -75,7 +75,7 @@ def check(tilings: dict[int, int]) -> str:
 def draw(tilings: dict[int, int], picture: Path, size: int = 16) -> None:
     """Draw the growth by cell, and the shares of tilings with a horizontal domino on each cell of a board."""
     matrix, horizontal = kasteleyn_matrix(size), edges(size)[0]
-    numerators, denominator = rd.linalg.inv(rd.from_ints(matrix, chunks=None))
+    numerators, denominator = rd.linalg.inv(rd.from_ints(matrix))
     shares = (matrix * numerators.T / denominator).astype(float)[horizontal]
     cells = np.pad(shares, ((0, 0), (0, 1))) + np.pad(shares, ((0, 0), (1, 0)))
     with drawing(picture, columns=2) as (left, right):

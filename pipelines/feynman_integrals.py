@@ -50,9 +50,9 @@ def find_functions(file: Path, size: int, primes: list[int], gpu: bool) -> None:
     points, values = np.arange(1, 4 * size - 5), []  # degrees are up to 2 n - 4; a point more confirms them
     for s in points:
         matrix = rd.sparse.from_entries(down, across, u + v * s, (len(rows),) * 2)
-        b = rd.from_ints(right[0] + right[1] * s, fields, chunks=None)
+        b = rd.from_ints(right[0] + right[1] * s, fields)
         values.append(rd.sparse.solve(matrix, on_processor(b, gpu)))
-    x = on_processor(rd.from_ints(points, fields, chunks=None), gpu)
+    x = on_processor(rd.from_ints(points, fields), gpu)
     found = rd.poly.rational_interpolate(x, rd.stack(values, axis=-1))
     save(file, coefficients=rd.concatenate(found, axis=-1).residues)
 

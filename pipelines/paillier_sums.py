@@ -27,7 +27,7 @@ ROWS, WINDOW, OF_TASK = 64, 8, 2000  # exponents have 64 digits of 8 bits
 def powers_of_base(base: int, modulus: int) -> rd.PositionalArray:
     """Return base**(j 2**(8 i)) modulo a modulus, at row i and column j."""
     starts = [pow(base, 1 << WINDOW * i, modulus) for i in range(ROWS)]
-    first = rd.from_ints(starts, rd.Positional(modulus.bit_length()), chunks=None)
+    first = rd.from_ints(starts, rd.Positional(modulus.bit_length()))
     return rd.stack([rd.mod_power(first, j, modulus) for j in range(2**WINDOW)], axis=1)
 
 
@@ -46,7 +46,7 @@ def _encrypted(values: list[int], p: int, q: int, tables: list[Any], on_gpu: boo
     a, b = (fixed_base_power(on_processor(t, on_gpu), digits, m).to_positional(bits) for t, m in pairs)
     lifted = rd.mod_multiply(rd.mod_subtract(b, a, q2), pow(p2, -1, q2), q2)  # (b - a) / p^2
     noise = rd.mod_add(rd.mod_multiply(lifted, p2, square), a, square)
-    plain = rd.from_ints([value % n * n + 1 for value in values], a.system, chunks=None)
+    plain = rd.from_ints([value % n * n + 1 for value in values], a.system)
     return on_host(rd.mod_multiply(on_processor(plain, on_gpu), noise, square).words)
 
 

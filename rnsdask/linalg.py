@@ -247,7 +247,7 @@ def solve(
     Examples
     --------
     >>> import rnsdask as rd
-    >>> a = rd.from_ints([[2, 4, 1], [1, 2, 3]], chunks=None)
+    >>> a = rd.from_ints([[2, 4, 1], [1, 2, 3]])
     >>> numerators, denominator = rd.linalg.solve(a, [5, 5], unique=False)
     >>> numerators.tolist(), int(denominator)
     ([2, 0, 1], 1)
@@ -319,7 +319,7 @@ def inv(
     Examples
     --------
     >>> import rnsdask as rd
-    >>> rd.linalg.inv(rd.from_ints([[2, 1], [7, 3]], chunks=None), modulo=100).tolist()
+    >>> rd.linalg.inv(rd.from_ints([[2, 1], [7, 3]]), modulo=100).tolist()
     [[97, 1], [7, 98]]
     """
     if is_rational(x):
@@ -327,7 +327,7 @@ def inv(
         (x,), multipliers = clear_denominators("inv", x)
         if x.ndim > 1 and x.shape[-2] == x.shape[-1]:
             multiplied = multipliers[..., None] * np.eye(x.shape[-1], dtype=object)
-            return solve(x, from_ints(multiplied, chunks=None), moduli=moduli)
+            return solve(x, from_ints(multiplied), moduli=moduli)
     return _apply(rows.inv, x, modulo=_as_factors(modulo), moduli=_as_system("inv", moduli))
 
 
@@ -411,12 +411,12 @@ def rref(x: FieldArray | IntegerArray | RationalMatrix) -> RREF | RationalRREF:
     --------
     >>> import rnsdask as rd
     >>> a = [[1, 2, 3], [3, 6, 2]]
-    >>> matrix, pivots = rd.linalg.rref(rd.from_ints(a, rd.PrimeFields([7, 11]), chunks=None))
+    >>> matrix, pivots = rd.linalg.rref(rd.from_ints(a, rd.PrimeFields([7, 11])))
     >>> matrix.residues.tolist()
     [[[1, 2, 3], [0, 0, 0]], [[1, 2, 0], [0, 0, 1]]]
     >>> pivots.tolist()
     [[0, -1], [0, 2]]
-    >>> rd.linalg.rref(rd.from_ints(a, chunks=None)).pivots.tolist()
+    >>> rd.linalg.rref(rd.from_ints(a)).pivots.tolist()
     [0, 2]
     """
     form: Any = _apply(rows.rref, _as_integers("rref", x))
@@ -459,7 +459,7 @@ def nullspace(
     Examples
     --------
     >>> import rnsdask as rd
-    >>> rd.linalg.nullspace(rd.from_ints([[2, 3, 4]], chunks=None)).T.tolist()
+    >>> rd.linalg.nullspace(rd.from_ints([[2, 3, 4]])).T.tolist()
     [[-3, 2, 0], [-2, 0, 1]]
     """
     return _apply(rows.nullspace, _as_integers("nullspace", x), moduli=_as_system("nullspace", moduli))

@@ -251,7 +251,7 @@ def rational_interpolate(
     --------
     >>> import rnsdask as rd
     >>> F = rd.PrimeFields([2147483647, 2147483629])
-    >>> x = rd.from_ints(range(5), F, chunks=None)
+    >>> x = rd.from_ints(range(5), F)
     >>> p, q = rd.poly.rational_interpolate(x, (x * 3 + 1) / (x + 7))
     >>> p.tolist(), q.tolist()
     ([1, 3, 0], [7, 1])

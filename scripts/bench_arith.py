@@ -92,7 +92,7 @@ class Bench:
     def numbers(self, bits: int, bound: bool = False, least: int = 0) -> rd.RNSArray:
         """Numbers of so many bits, some thousand of them in turn; with a bound or without."""
         some = [max(least, self._generator.getrandbits(bits)) for _ in range(min(self.count, 4096))]
-        part = rd.from_ints(some, self.moduli, chunks=None).residues
+        part = rd.from_ints(some, self.moduli).residues
         if self.is_gpu:
             import cupy
 

@@ -63,7 +63,7 @@ def systems(count: int, length: int, bits: int) -> dict[str, tuple[Any, int | No
 
 def array_of(values: list[list[int]], system: Any, bound: int | None, backend: str) -> Any:
     """The numbers as an eager array on a processor."""
-    array = rd.from_ints(np.array(values, dtype=object), system, chunks=None)
+    array = rd.from_ints(np.array(values, dtype=object), system)
     words = to_backend(array.words, backend)
     known = array.system if isinstance(array, rd.FieldArray) else array.system.with_bound(bound)
     return type(array)(words, known)

@@ -104,7 +104,7 @@ class Numbers:
     def array(self, ints: list[int], signed: bool = False, bound: int | None = None) -> rd.RNSArray:
         """An array of these numbers; if it is signed, every other one is negated."""
         values = [-v if signed and i % 2 else v for i, v in enumerate(ints[: PERIOD + 2])]
-        part = rd.from_ints(values, self.moduli, signed=signed, chunks=None).residues
+        part = rd.from_ints(values, self.moduli, signed=signed).residues
         if self.gpu:
             import cupy
 
@@ -174,10 +174,10 @@ def reduction(numbers: Numbers) -> Iterator[Cost]:
 
 def conversion(numbers: Numbers) -> Iterator[Cost]:
     ints, moduli = numbers.ints(numbers.bits), numbers.moduli
-    x, mpz = rd.from_ints(ints, moduli, chunks=None), list(map(gmpy2.mpz, ints))
+    x, mpz = rd.from_ints(ints, moduli), list(map(gmpy2.mpz, ints))
     assert x.to_ints().tolist() == ints
     asked = "<= 1" if numbers.bits <= 1024 else "<= 1.5"
-    load = partial(rd.from_ints, ints, moduli, chunks=None)
+    load = partial(rd.from_ints, ints, moduli)
     yield Cost("from ints", load, "gmpy2", lambda: list(map(gmpy2.mpz, ints)), asked)
     yield Cost("to ints", x.to_ints, "gmpy2", lambda: list(map(int, mpz)), asked)
 

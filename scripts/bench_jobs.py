@@ -113,13 +113,15 @@ def make_more_stores(folder: Path, numbers: int, bits: int, jobs: list[str]) -> 
             sys.exit(f"error: {command}: {last_line(errors)}")
     if "ntt" in jobs:
         fields = rd.PrimeFields(rd.ModuliSet.ntt_primes(bits, LINE))
-        rd.random(fields, (max(1, numbers // LINE), LINE), seed=8).to_zarr(folder / "field")
+        rd.random(fields, (max(1, numbers // LINE), LINE), seed=8, chunks="auto").to_zarr(folder / "field")
     if {"det", "charpoly"} & set(jobs):
         side = min(SIDE, math.isqrt(numbers))
         fields = rd.PrimeFields(rd.ModuliSet.ntt_primes(bits, 2))
-        rd.random(fields, (numbers // side**2, side, side), seed=9).to_zarr(folder / "matrices")
+        rd.random(fields, (numbers // side**2, side, side), seed=9, chunks="auto").to_zarr(
+            folder / "matrices"
+        )
     if "powmod" in jobs:
-        rd.random(rd.Positional(bits), numbers, seed=10).to_zarr(folder / "limbs")
+        rd.random(rd.Positional(bits), numbers, seed=10, chunks="auto").to_zarr(folder / "limbs")
 
 
 def timed(options: tuple[str, ...], command: str, folder: Path) -> dict[str, Any]:

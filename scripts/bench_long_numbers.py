@@ -139,10 +139,10 @@ def convert(options: Any) -> Iterator[Row]:
         assert [crt.value(rest) for rest in rests] == ints
 
         def load(run: int, moduli: rd.ModuliSet = moduli, ints: list[int] = ints) -> Call:
-            return partial(rd.from_ints, ints, turned(moduli, run), chunks=None)
+            return partial(rd.from_ints, ints, turned(moduli, run))
 
         def save(run: int, moduli: rd.ModuliSet = moduli, ints: list[int] = ints) -> Call:
-            x = rd.from_ints(ints, turned(moduli, -run), chunks=None)
+            x = rd.from_ints(ints, turned(moduli, -run))
             assert x.residues[0].tolist() == [value % x.moduli[0] for value in ints]
             return x.to_ints
 
@@ -164,7 +164,7 @@ def extend(options: Any) -> Iterator[Row]:
             return [remainders(levels, crt.value(rest)) for rest in rests]
 
         def calls(run: int, moduli: Any = moduli, ints: list[int] = ints, targets: Any = targets) -> Call:
-            x = rd.from_ints(ints, turned(moduli, run), chunks=None)
+            x = rd.from_ints(ints, turned(moduli, run))
             return partial(x.extend, turned(targets, run))
 
         facts = {"bits": moduli.bits, "n": len(moduli), "numbers": len(ints)}

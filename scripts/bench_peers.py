@@ -174,7 +174,7 @@ def rows_of(
 def bench_arrays(bits: int, threads: int, options: argparse.Namespace) -> list[dict[str, Any]]:
     x, y = random_ints(bits, options.count, 1), random_ints(bits, options.count, 2)
     moduli = rd.ModuliSet.for_bits(2 * bits)
-    eager = [rd.from_ints(values, moduli, chunks=None) for values in (x, y)]
+    eager = [rd.from_ints(values, moduli) for values in (x, y)]
     calls: dict[str, dict[str, Call]] = {}
     with ThreadPoolExecutor(threads) as pool, dask.config.set(scheduler="threads", num_workers=threads):
         for peer in (Gmpy2, Flint, NumpyObjects):
@@ -212,7 +212,7 @@ def bench_matrices(bits: int, size: int, threads: int, options: argparse.Namespa
     x, y = random_ints(bits, size * size, 3), random_ints(bits, size * size, 4)
     a, b = (np.array(values, dtype=object).reshape(size, size) for values in (x, y))
     moduli = rd.ModuliSet.for_bits(2 * bits + size.bit_length())
-    own = [rd.from_ints(values, moduli, chunks=None) for values in (a, b)]
+    own = [rd.from_ints(values, moduli) for values in (a, b)]
     products: dict[str, Call] = {}
     if "python-flint" not in MISSING:
         import flint
@@ -258,7 +258,7 @@ def bench_conversion(bits: int, options: argparse.Namespace) -> list[dict[str, A
     """Python integers to each library's form and back, and the CRT from residues to its integers."""
     x = random_ints(bits, options.count, 1)
     moduli = rd.ModuliSet.for_bits(bits)
-    own = rd.from_ints(x, moduli, chunks=None)
+    own = rd.from_ints(x, moduli)
     mpz = list(map(gmpy2.mpz, x))
     calls: dict[str, dict[str, Call]] = {
         "gmpy2": {
@@ -267,7 +267,7 @@ def bench_conversion(bits: int, options: argparse.Namespace) -> list[dict[str, A
         },
         "NumPy objects": {"from Python's integers": lambda: np.array(x, dtype=object)},
         "rnsdask": {
-            "from Python's integers": lambda: rd.from_ints(x, moduli, chunks=None),
+            "from Python's integers": lambda: rd.from_ints(x, moduli),
             "to Python's integers": own.to_ints,
             "CRT": own.to_ints,
         },

@@ -156,7 +156,7 @@ def bench_zarr(
     moduli: rd.ModuliSet, gib: float, operations: list[str], repeat: int, threads: int, folder: Path
 ) -> list[dict[str, Any]]:
     path = folder / f"n{len(moduli)}.zarr"
-    x = rd.random(moduli, int(gib * GIB) // (4 * len(moduli)), seed=1)
+    x = rd.random(moduli, int(gib * GIB) // (4 * len(moduli)), seed=1, chunks="auto")
     with dask.config.set(scheduler="threads", num_workers=threads):
         x.to_zarr(path)
     chunk_bytes = 4 * len(moduli) * x.chunks[0][0]

@@ -113,7 +113,7 @@ def system_rows(options: argparse.Namespace, rng: np.random.Generator) -> Iterat
         a = rd.sparse.from_scipy(random_matrix(rows, options.entries[0], rng))
         for count in (1, 16):
             fields = primes(count)
-            x = rd.from_ints(rng.integers(0, 2**31, rows).tolist(), fields, chunks=None)
+            x = rd.from_ints(rng.integers(0, 2**31, rows).tolist(), fields)
             b = a @ rd.FieldArray(to_backend(x.words, backend), fields)
             ways: dict[str, Callable[[], Any]] = {
                 "solve": partial(rd.sparse.solve, a, b),

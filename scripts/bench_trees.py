@@ -75,7 +75,7 @@ def bench_products(size: int, lengths: tuple[int, ...] = (4096, 6144)) -> list[R
     rows: list[Row] = []
     for bits in lengths:
         m, *numbers = (random.getrandbits(bits) | 1 | 1 << bits - 1 for _ in range(size + 1))
-        x = rd.from_ints(numbers, rd.Positional(bits), chunks=None)
+        x = rd.from_ints(numbers, rd.Positional(bits))
         y, theirs, modulus = x[::-1], [mpz(v) for v in numbers], mpz(m)
         calls: dict[str, Callable[[], Any]] = {
             "rnsdask": partial(rd.mod_multiply, x, y, m),

@@ -295,8 +295,8 @@ def products() -> dict[str, Callable[[], Any]]:
     """Products of two arrays of 64 numbers in memory, by what their numbers are."""
     system = rd.ModuliSet.for_bits(512)
     makers: dict[str, Callable[[list[int]], Any]] = {
-        "residues": lambda values: rd.from_ints(values, system, chunks=None),
-        "limbs": lambda values: rd.from_ints(values, rd.Positional(512), chunks=None),
+        "residues": lambda values: rd.from_ints(values, system),
+        "limbs": lambda values: rd.from_ints(values, rd.Positional(512)),
     }
     values = [2**200 - k for k in range(64)]
     pairs = {name: (make(values), make(values[::-1])) for name, make in makers.items()}

@@ -258,7 +258,7 @@ def page() -> str:
         "```python\n"
         ">>> import dask.array as da\n"
         ">>> import rnsdask as rd\n"
-        ">>> x = rd.from_ints([1, 7, 3])\n"
+        ">>> x = rd.from_ints([1, 7, 3], chunks=2)\n"
         ">>> da.piecewise(x, [x > 2], [1, 0]).compute()\n"
         "Traceback (most recent call last):\n"
         "    ...\n"

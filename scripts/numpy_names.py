@@ -292,7 +292,7 @@ _EXAMPLE = """\
 ```pycon
 >>> import numpy as np
 >>> import rnsdask as rd
->>> x = rd.from_ints([10**30, 7, 12], chunks=None)
+>>> x = rd.from_ints([10**30, 7, 12])
 >>> np.add(x, 5).tolist() == rd.add(x, 5).tolist() == (x + 5).tolist()
 True
 >>> np.sort(x).tolist(), np.max(x)

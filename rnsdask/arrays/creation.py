@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, overload
@@ -18,12 +19,13 @@ from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.positional_array import PositionalArray
 from rnsdask.arrays.rns_array import RNSArray, array_of_foreign_residues, array_of_residues
 from rnsdask.backend import check_backend
+from rnsdask.cluster.limits import check_bytes
 from rnsdask.core import layout
 from rnsdask.core.errors import abbreviate, brief, with_article
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.place import Place
-from rnsdask.core.ways import must
+from rnsdask.core.place import Grid, Place
+from rnsdask.core.ways import Setting, must
 from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
@@ -63,7 +65,7 @@ def from_ints(
     ints: Any,
     moduli: ModuliSet | None = None,
     signed: bool | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
     *,
     bits: SupportsIndex | None = None,
 ) -> RNSArray: ...
@@ -72,7 +74,7 @@ def from_ints(
     ints: Any,
     moduli: SystemOf[A],
     signed: bool | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
     *,
     bits: SupportsIndex | None = None,
 ) -> A: ...
@@ -80,11 +82,11 @@ def from_ints(
     ints: Any,
     moduli: ModuliSet | SystemOf[A] | None = None,
     signed: bool | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
     *,
     bits: SupportsIndex | None = None,
 ) -> RNSArray | A:
-    """Make an array of exact integers.
+    """Make an array of exact integers, in memory unless `chunks` or what it is made of are lazy.
 
     Without `moduli` and `bits` its range grows: results take more moduli where their bounds need them, and a
     sign where they may be negative, so that they equal those of Python's integers (docs/growing.md).
@@ -105,9 +107,9 @@ def from_ints(
     signed : bool, optional
         Symmetric range instead of ``0 .. M-1``; a system has its own. Without moduli, the range is signed if
         a number is negative, or if the type of a lazy array is signed.
-    chunks : "auto", int, tuple, mapping, str, or None
-        Chunks of a Dask array, as :meth:`.NumberArray.rechunk` takes them; None for a NumPy array. For a lazy
-        array ``"auto"`` and None change nothing.
+    chunks : "auto", int, tuple, mapping, or str, optional
+        Chunks of a Dask array, as :meth:`.NumberArray.rechunk` takes them. Without it, what is in memory
+        gives an array in memory, and a lazy array keeps its chunks, as it does with ``"auto"``.
     bits : int, optional
         Instead of `moduli`: the array has ``ModuliSet.for_bits(bits)``, the sign among the bits, and its
         range does not grow.
@@ -152,23 +154,23 @@ def from_ints(
 
 
 @overload
-def asarray(x: A, moduli: None = None, *, bits: None = None, chunks: Chunks | None = "auto") -> A: ...
+def asarray(x: A, moduli: None = None, *, bits: None = None, chunks: Chunks | None = None) -> A: ...
 @overload
-def asarray(x: Any, moduli: SystemOf[A], *, bits: None = None, chunks: Chunks | None = "auto") -> A: ...
+def asarray(x: Any, moduli: SystemOf[A], *, bits: None = None, chunks: Chunks | None = None) -> A: ...
 @overload
 def asarray(
     x: Any,
     moduli: ModuliSet | None = None,
     *,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray: ...
 def asarray(
     x: Any,
     moduli: ModuliSet | SystemOf[A] | None = None,
     *,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray | A:
     """Return an array of numbers as it is, and make one of all else by :func:`from_ints`.
 
@@ -481,7 +483,7 @@ def random(
     *,
     bits: SupportsIndex | None = None,
     seed: SupportsIndex | None = None,
-    chunks: Chunks = "auto",
+    chunks: Chunks | None = None,
     signed: bool | None = None,
 ) -> A: ...
 @overload
@@ -491,7 +493,7 @@ def random(
     *,
     bits: SupportsIndex | None = None,
     seed: SupportsIndex | None = None,
-    chunks: Chunks = "auto",
+    chunks: Chunks | None = None,
     signed: bool | None = None,
 ) -> RNSArray: ...
 def random(
@@ -500,14 +502,15 @@ def random(
     *,
     bits: SupportsIndex | None = None,
     seed: SupportsIndex | None = None,
-    chunks: Chunks = "auto",
+    chunks: Chunks | None = None,
     signed: bool | None = None,
 ) -> RNSArray | A:
-    """Make a lazy array of numbers uniform in a range, the same for the same seed and chunks.
+    """Make an array of numbers uniform in a range, the same for the same seed and chunks.
 
     ``random(shape, bits=256)`` has numbers from 0 to ``2**256 - 1``; ``random(moduli, shape)`` has numbers of
     a moduli set's whole range. Each chunk has its own stream (NumPy's Philox, seeded with the seed and the
-    chunk), so the numbers do not depend on workers or processors.
+    chunk), so the numbers do not depend on workers or processors. An array in memory has the numbers of
+    ``chunks="auto"``.
 
     Parameters
     ----------
@@ -518,11 +521,11 @@ def random(
         The lengths of the axes.
     bits : int, optional
         Numbers are below ``2**bits``; in a signed range, below ``2**(bits - 1)`` in magnitude.
-    chunks : "auto", int, tuple, mapping, or str
-        As :meth:`.NumberArray.rechunk` takes them.
+    chunks : "auto", int, tuple, mapping, or str, optional
+        Chunks of a Dask array, as :meth:`.NumberArray.rechunk` takes them. Without it the array is in memory.
     seed : int, optional
         Not negative. Without it, 128 bits are drawn from the operating system: two such arrays differ. The
-        seed stands in the Dask array's name, ``x.words.name`` = ``"random-seed-<seed>-..."``, so that the
+        seed stands in a Dask array's name, ``x.words.name`` = ``"random-seed-<seed>-..."``, so that the
         same numbers can be made again. The array has the same numbers whenever it is computed.
 
     Returns
@@ -537,11 +540,14 @@ def random(
     ValueError
         If `shape` or `seed` is negative, `chunks` do not fit the shape, or the range is too small for numbers
         of `bits`.
+    JobError
+        If the array is to be in memory, and is larger than that.
     """
     if shape is None and bits is not None:
         moduli, shape = None, moduli
     if shape is None or moduli is bits is None:
         raise TypeError("random takes moduli and a shape, random(moduli, shape), or random(shape, bits=256)")
+    found: RNSArray | A
     system = _system_with_bound(moduli, bits, signed)
     system.random_words((0,), np.random.default_rng(0))  # an error if the system has no random numbers
     lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
@@ -549,7 +555,12 @@ def random(
     seed = fresh_seed() if seed is None else as_integer(seed, "seed")
     if seed < 0:
         raise ValueError(must("seed", f"not be negative, got {abbreviate(seed)}"))
-    lengths_of_chunks = normalize_chunks(chunks, sizes, system.words32)
+    if chunks is None:
+        check_in_memory(sizes, system)
+    lengths_of_chunks = normalize_chunks("auto" if chunks is None else chunks, sizes, system.words32)
+    if chunks is None:
+        found = system.array_type(_random_words(system, seed, lengths_of_chunks), system)
+        return found
     described = (system, hex(seed), sizes, lengths_of_chunks)
     shown = f"-{seed}" if seed.bit_length() <= _SEED_BITS else ""
     words = map_chunks(
@@ -562,8 +573,28 @@ def random(
         seed=seed,
         grid=tuple(map(len, lengths_of_chunks)),
     )
-    found: RNSArray | A = system.array_type(words, system)
+    found = system.array_type(words, system)
     return found
+
+
+def _random_words(system: NumberSystem, seed: int, chunks: layout.Lengths) -> NDArray[Any]:
+    """Words in memory of the random numbers that a lazy array with these chunks has."""
+    grid = Grid.of(chunks)
+    words = np.empty((system.rows, *grid.shape), system.word_dtype)
+    counts = tuple(map(len, chunks))
+    for index in np.ndindex(*counts):
+        place = grid.place(index)
+        part = (slice(None), *(slice(*ends) for ends in place.location))
+        words[part] = _random_block(system=system, seed=seed, grid=counts, place=place)
+    return words
+
+
+def check_in_memory(shape: Sequence[int], system: NumberSystem) -> None:
+    """Raise JobError if an array of that shape is larger than this process's memory."""
+    need = math.prod(shape) * system.rows * system.word_dtype.itemsize
+    check_bytes(
+        need, f"an array of shape {brief(tuple(shape))}", Setting("chunks", "auto"), " makes a lazy one"
+    )
 
 
 def _system_with_bound(moduli: Any, bits: SupportsIndex | None, signed: bool | None) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from dask.base import tokenize
 from numpy.typing import DTypeLike, NDArray
 
-from rnsdask.arrays.creation import Chunks, from_ints
+from rnsdask.arrays.creation import Chunks, check_in_memory, from_ints
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.errors import abbreviate
@@ -36,7 +36,7 @@ def full(
     moduli: SystemOf[A],
     *,
     bits: None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> A: ...
 @overload
 def full(
@@ -45,7 +45,7 @@ def full(
     moduli: ModuliSet | None = None,
     *,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray: ...
 def full(
     shape: Shape,
@@ -53,7 +53,7 @@ def full(
     moduli: ModuliSet | SystemOf[A] | None = None,
     *,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray | A:
     """Make an array of one number, as ``numpy.full``.
 
@@ -67,8 +67,8 @@ def full(
         As in :func:`.from_ints`. Without it and without `bits`, the range grows.
     bits : int, optional
         As in :func:`.from_ints`.
-    chunks : "auto", int, tuple, mapping, str, or None
-        As in :func:`.from_ints`: None for a NumPy array, which is a view of one number.
+    chunks : "auto", int, tuple, mapping, or str, optional
+        As in :func:`.from_ints`. An array in memory is a view of one number.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def full(
     Examples
     --------
     >>> import rnsdask as rd
-    >>> rd.full((2, 2), 10**30, chunks=None).sum()
+    >>> rd.full((2, 2), 10**30).sum()
     4000000000000000000000000000000
     """
     sizes, one = _lengths(shape), _of_ends(as_integer(fill_value, "fill_value"), moduli=moduli, bits=bits)
@@ -100,21 +100,21 @@ def full(
 
 
 @overload
-def zeros(shape: Shape, moduli: SystemOf[A], *, bits: None = None, chunks: Chunks | None = "auto") -> A: ...
+def zeros(shape: Shape, moduli: SystemOf[A], *, bits: None = None, chunks: Chunks | None = None) -> A: ...
 @overload
 def zeros(
     shape: Shape,
     moduli: ModuliSet | None = None,
     *,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray: ...
 def zeros(
     shape: Shape,
     moduli: ModuliSet | SystemOf[A] | None = None,
     *,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray | A:
     """Make an array of zeros, as :func:`full`."""
     options: Any = {"moduli": moduli, "bits": bits, "chunks": chunks}
@@ -123,21 +123,21 @@ def zeros(
 
 
 @overload
-def ones(shape: Shape, moduli: SystemOf[A], *, bits: None = None, chunks: Chunks | None = "auto") -> A: ...
+def ones(shape: Shape, moduli: SystemOf[A], *, bits: None = None, chunks: Chunks | None = None) -> A: ...
 @overload
 def ones(
     shape: Shape,
     moduli: ModuliSet | None = None,
     *,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray: ...
 def ones(
     shape: Shape,
     moduli: ModuliSet | SystemOf[A] | None = None,
     *,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray | A:
     """Make an array of ones, as :func:`full`."""
     options: Any = {"moduli": moduli, "bits": bits, "chunks": chunks}
@@ -156,7 +156,7 @@ def arange(
     *,
     moduli: SystemOf[A],
     bits: None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> A: ...
 @overload
 def arange(
@@ -166,7 +166,7 @@ def arange(
     *,
     moduli: ModuliSet | None = None,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray: ...
 def arange(
     start: SupportsIndex,
@@ -175,7 +175,7 @@ def arange(
     *,
     moduli: ModuliSet | SystemOf[A] | None = None,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray | A:
     """Make an array of the integers of a ``range``, of any length in digits, as ``numpy.arange``.
 
@@ -200,7 +200,7 @@ def arange(
     Examples
     --------
     >>> import rnsdask as rd
-    >>> rd.arange(10**30, 10**30 + 6, 2, chunks=None).tolist()
+    >>> rd.arange(10**30, 10**30 + 6, 2).tolist()
     [1000000000000000000000000000000, 1000000000000000000000000000002, 1000000000000000000000000000004]
     """
     first, last = (0, start) if stop is None else (start, stop)
@@ -222,7 +222,7 @@ def linspace(
     *,
     moduli: SystemOf[A],
     bits: None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> A: ...
 @overload
 def linspace(
@@ -233,7 +233,7 @@ def linspace(
     *,
     moduli: ModuliSet | None = None,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray: ...
 def linspace(
     start: SupportsIndex,
@@ -243,7 +243,7 @@ def linspace(
     *,
     moduli: ModuliSet | SystemOf[A] | None = None,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray | A:
     """Make an array of evenly spaced integers, as ``numpy.linspace``.
 
@@ -287,6 +287,7 @@ def _progression(begin: int, step: int, count: int, moduli: Any, bits: Any, chun
     ends = (begin, begin + (count - 1) * step) if count else ()
     system = _of_ends(*ends, moduli=moduli, bits=bits).system
     if chunks is None:
+        check_in_memory((count,), system)
         return _array(_terms(system, begin, step, count), system)
     lengths = normalize_chunks(chunks, (count,), system.words32)
     described: dict[str, Any] = {"system": system, "begin": begin, "step": step}
@@ -324,7 +325,7 @@ def eye(
     *,
     moduli: SystemOf[A],
     bits: None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> A: ...
 @overload
 def eye(
@@ -334,7 +335,7 @@ def eye(
     *,
     moduli: ModuliSet | None = None,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray: ...
 def eye(
     N: SupportsIndex,
@@ -343,7 +344,7 @@ def eye(
     *,
     moduli: ModuliSet | SystemOf[A] | None = None,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray | A:
     """Make a matrix with ones on a diagonal and zeros elsewhere, as ``numpy.eye``.
 
@@ -368,13 +369,14 @@ def eye(
     Examples
     --------
     >>> import rnsdask as rd
-    >>> rd.eye(2, 3, chunks=None).tolist()
+    >>> rd.eye(2, 3).tolist()
     [[1, 0, 0], [0, 1, 0]]
     """
     rows, columns = sizes = _lengths((N, N if M is None else M))
     offset, system = as_integer(k, "k"), _of_ends(0, 1, moduli=moduli, bits=bits).system
     made: RNSArray | A
     if chunks is None:
+        check_in_memory(sizes, system)
         made = _array(_diagonal(system, (rows, columns), offset), system)
         return made
     lengths = normalize_chunks(chunks, sizes, system.words32)
@@ -389,7 +391,7 @@ def eye(
 
 @overload
 def identity(
-    n: SupportsIndex, moduli: SystemOf[A], *, bits: None = None, chunks: Chunks | None = "auto"
+    n: SupportsIndex, moduli: SystemOf[A], *, bits: None = None, chunks: Chunks | None = None
 ) -> A: ...
 @overload
 def identity(
@@ -397,14 +399,14 @@ def identity(
     moduli: ModuliSet | None = None,
     *,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray: ...
 def identity(
     n: SupportsIndex,
     moduli: ModuliSet | SystemOf[A] | None = None,
     *,
     bits: SupportsIndex | None = None,
-    chunks: Chunks | None = "auto",
+    chunks: Chunks | None = None,
 ) -> RNSArray | A:
     """Make a square matrix with ones on the main diagonal, as :func:`eye`."""
     options: Any = {"moduli": moduli, "bits": bits, "chunks": chunks}
@@ -437,7 +439,7 @@ def _lengths(shape: Shape) -> tuple[int, ...]:
 
 def _of_ends(*ends: int, moduli: Any, bits: SupportsIndex | None) -> Any:
     """Return an array of the extreme numbers, in the system of all of them."""
-    return from_ints(list(ends), moduli, chunks=None, bits=bits)
+    return from_ints(list(ends), moduli, bits=bits)
 
 
 def _array(words: Any, system: Any) -> Any:

@@ -58,7 +58,7 @@ def clear_denominators(name: str, *operands: Any) -> tuple[tuple[RNSArray, ...],
     whole = [
         items if above.ndim > 1 else items[..., 0] for items, (above, _) in zip(scaled, parts, strict=True)
     ]
-    return tuple(from_ints(items, chunks=None) for items in whole), multiplier
+    return tuple(from_ints(items) for items in whole), multiplier
 
 
 def _is_fraction(item: object) -> bool:

@@ -101,7 +101,7 @@ def rational_reconstruct(
     --------
     >>> import rnsdask as rd
     >>> F = rd.PrimeFields([2147483647, 2147483629, 2147483587])
-    >>> x = rd.from_ints([1, -22, 5], F, chunks=None) / [3, 7, 1]
+    >>> x = rd.from_ints([1, -22, 5], F) / [3, 7, 1]
     >>> found = rd.rational_reconstruct(x)
     >>> found.numerators.tolist(), found.denominators.tolist(), found.certainty
     ([1, -22, 5], [3, 7, 1], 'confirmed by 1 more prime')

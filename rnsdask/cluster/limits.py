@@ -4,6 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rnsdask.core.errors import JobError
+from rnsdask.core.ways import Message, Setting, with_ways
 
 GRAPH_BYTES = 16 * 1024
 """Bytes of Dask's graph and state for each chunk, in the process that holds the graph."""
@@ -46,11 +47,15 @@ def process_limit() -> int:
     return min(limit, address_space - int(usage.vms - usage.rss))  # what is mapped and not used counts
 
 
-def check_bytes(need: int, what: str) -> None:
-    """Raise JobError if an array of that many bytes would not fit into this process's memory."""
+def check_bytes(need: int, what: str, *way: str | Setting) -> None:
+    """Raise JobError if an array of that many bytes would not fit into this process's memory.
+
+    `way` are the parts of the way out that it names.
+    """
     if need > _FEW_BYTES and need > (limit := process_limit()):
         shown = f"{need / 1e9:.3g}" if need < 2**80 else "more than 1e+15"
-        raise JobError(f"{what} would take {shown} GB of {limit / 1e9:.3g} GB of memory")
+        text = f"{what} would take {shown} GB of {limit / 1e9:.3g} GB of memory"
+        raise JobError(with_ways(text, Message(*way)) if way else text)
 
 
 def check_graph(count: int, what: str) -> None:

@@ -35,9 +35,9 @@ def prod(x: Numbers, overflow: str | None, split_every: SplitEvery, backend: str
     extend = extends(overflow, x)
     mode = "extend" if extend else overflow_mode(overflow, x.system)
     words, system = x.words, x.system
+    check_backend(backend)
     if not isinstance(words, da.Array):
         return _result(_factors(words, system, mode), system, mode)
-    check_backend(backend)
     partials = reduce_chunks(_factors_block, words, system=system, mode=mode, backend=backend)
     axes = tuple(range(words.ndim))
     merge = partial(_combine_blocks, system=system)

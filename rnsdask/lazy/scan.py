@@ -72,9 +72,9 @@ def scan(words: Any, how: Scan[Any], backend: str = "auto") -> Any:
     computes results, where the chunks are. If the axis has one chunk, the second pass suffices. The scan's
     mode ``"flag"`` adds a row.
     """
+    check_backend(backend)
     if not isinstance(words, da.Array):
         return how.results(words, None, ALONE)
-    check_backend(backend)
     check_sizes(words)
     layout: dict[str, Any] = {"rows": how.rows, "dtype": how.system.word_dtype}
     if words.numblocks[how.axis + 1] == 1:

@@ -114,7 +114,7 @@ def product_tree(x: N) -> ProductTree[N]:
     Examples
     --------
     >>> import rnsdask as rd
-    >>> x = rd.from_ints([3, 5, 7], rd.Positional(64), chunks=None)
+    >>> x = rd.from_ints([3, 5, 7], rd.Positional(64))
     >>> tree = rd.product_tree(x)
     >>> tree.product, tree.remainders(100).tolist()
     (105, [1, 0, 2])
@@ -188,7 +188,7 @@ def batch_gcd(x: N) -> N:
     Examples
     --------
     >>> import rnsdask as rd
-    >>> x = rd.from_ints([3 * 5, 7 * 11, 5 * 13, 2], rd.Positional(64), chunks=None)
+    >>> x = rd.from_ints([3 * 5, 7 * 11, 5 * 13, 2], rd.Positional(64))
     >>> rd.batch_gcd(x).tolist()
     [5, 1, 5, 1]
     """

@@ -85,9 +85,9 @@ def test_systems_are_those_of_the_numbers() -> None:
 
 def test_much_is_made_from_little() -> None:
     """No array of a length that memory does not hold is made before it is asked for."""
-    assert rd.zeros(10**12)[10**11].compute() == 0
-    assert rd.arange(10**15, 10**15 + 10**11)[-1].compute() == 10**15 + 10**11 - 1
-    assert rd.ones(10**9, chunks=None).words.strides[1] == 0
+    assert rd.zeros(10**12, chunks="auto")[10**11].compute() == 0
+    assert rd.arange(10**15, 10**15 + 10**11, chunks="auto")[-1].compute() == 10**15 + 10**11 - 1
+    assert rd.ones(10**9).words.strides[1] == 0
 
 
 def test_linspace() -> None:

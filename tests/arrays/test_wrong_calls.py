@@ -25,8 +25,12 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: rd.concatenate([X, X], axis=0.0), TypeError, "axis must be an integer, got 0.0 of type float"),
     (lambda: rd.expand_dims(X, "a"), TypeError, "axis must be an integer, got 'a' of type str"),
     (lambda: rd.expand_dims(X, LAZY), TypeError, "axis must be an integer, got a lazy RNSArray"),
-    (lambda: rd.expand_dims(X[:1], X[:1]), TypeError, "axis must be an integer, got a lazy RNSArray"),
-    (lambda: X.sum(axis=X[:1]), TypeError, "axis must be an integer, got a lazy RNSArray; compute it first"),
+    (lambda: rd.expand_dims(X[:1], LAZY[:1]), TypeError, "axis must be an integer, got a lazy RNSArray"),
+    (
+        lambda: X.sum(axis=LAZY[:1]),
+        TypeError,
+        "axis must be an integer, got a lazy RNSArray; compute it first",
+    ),
     (lambda: rd.mixed_radix_digits(3, X), TypeError, "moduli must be a ModuliSet, got"),  # type: ignore[arg-type]
     (lambda: rd.mixed_radix_digits(3, MODULI), TypeError, "residues must be an array, got int"),
     (lambda: X**-1, ValueError, "inverse(x) of an RNSArray"),

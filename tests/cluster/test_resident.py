@@ -38,8 +38,7 @@ def persisted(client: Client, chunks: Any, shape: tuple[int, ...], rng: np.rando
     """Numbers as an array in memory, and the same on workers: a chunk on one, the next on the other."""
     bits = rng.integers(0, 2, shape) * 60 + 3
     ints = np.array([int(x) for x in rng.integers(0, 2**62, bits.size)], dtype=object).reshape(shape) >> bits
-    made = rd.from_ints(ints - 17, MODULI, signed=True)
-    whole = rd.RNSArray(np.asarray(made.residues.compute(scheduler="sync")), made.system)
+    whole = rd.from_ints(ints - 17, MODULI, signed=True)
     lazy = da.from_array(whole.residues, chunks=(-1, *chunks))
     addresses = sorted(client.scheduler_info()["workers"])
     futures = {}

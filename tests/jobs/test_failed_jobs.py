@@ -71,7 +71,7 @@ def prepare(kind: str) -> None:
     elif kind == "matrix":
         Path("n").write_text("%%MatrixMarket matrix coordinate integer general\n300 1 2\n1 1 5\n300 1 x\n")
     elif kind == "residues":
-        residues = rd.from_ints(SMALL, rd.ModuliSet([97, 101, 103])).words
+        residues = rd.from_ints(SMALL, rd.ModuliSet([97, 101, 103])).words.copy()
         residues[1, 900] = 101
         np.save("n.npy", residues)
     elif kind == "negative":

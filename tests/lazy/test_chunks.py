@@ -142,7 +142,7 @@ def test_what_are_no_chunks_is_refused(chunks: Any, error: type[Exception], mess
 
 def test_lengths_beyond_machine_integers_are_the_whole_axis() -> None:
     """Dask counts them as floating-point numbers."""
-    x = rd.from_ints(np.arange(600).reshape(20, 30), MODULI)
+    x = rd.from_ints(np.arange(600).reshape(20, 30), MODULI, chunks=-1)
     for length in (2**63, 10**20, 10**400):
         assert x.rechunk(length).chunks == ((20,), (30,))
         assert x.rechunk({1: length}).chunks == (*x.chunks[:1], (30,))

@@ -33,7 +33,7 @@ def test_no_numbers(on_each_processor: Processor) -> None:
 
 
 def test_what_is_asked_for() -> None:
-    x = rd.from_ints([3, 1, 3], EIGHT)
+    x = rd.from_ints([3, 1, 3], EIGHT, chunks=2)
     assert rd.unique(x).to_ints().tolist() == [1, 3]
     assert type(rd.unique(x)) is rd.RNSArray
     numbers, counts = rd.unique(x, return_counts=True)

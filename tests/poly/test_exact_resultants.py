@@ -81,7 +81,7 @@ def test_small_degrees_take_no_primes(monkeypatch: pytest.MonkeyPatch, rng: np.r
         monkeypatch.setattr(module, name, refuse)
     a = int(integers(rng, 33220, 2)[1]) | 1
     for x, y in ((a, a), (a, -a), (2**33220, 1 - 2**33219), (0, a), (a, 0), (1, LONG[0])):
-        f, g = (rd.from_ints(v, LONG, signed=True) for v in ([x, 0, 1], [1, y]))
+        f, g = (rd.from_ints(v, LONG, signed=True, chunks=3) for v in ([x, 0, 1], [1, y]))
         assert int(rd.poly.resultant(f, g).compute()) == 1 + x * y * y
         assert int(rd.poly.discriminant(f).compute()) == -4 * x
         f, g = (rd.from_ints(v, LONG, signed=True, chunks=None) for v in ([x, y, 3], [y, x, -3]))

@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable
-from itertools import accumulate
+from itertools import accumulate, product
 from pathlib import Path
 
 import dask
@@ -199,9 +199,9 @@ def test_empty_arrays() -> None:
 
 def test_an_unknown_backend_is_refused() -> None:
     x = rd.random(MODULI_SETS["top"], 4)
-    for name in FUNCTIONS:
+    for name, y in product((*FUNCTIONS, "prod"), (x, x.rechunk(2))):
         with pytest.raises(ValueError, match="backend must be one of auto, cpu, cuda, got 'gpu'"):
-            getattr(x, name)(backend="gpu")
+            getattr(y, name)(backend="gpu")
 
 
 def test_chunks_are_not_kept_between_the_passes(tmp_path: Path) -> None:
