@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, overload
+from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypeVar, overload
 
 import dask.array as da
 import numpy as np
@@ -22,9 +22,10 @@ from rnsdask.backend import check_backend
 from rnsdask.cluster.limits import check_bytes
 from rnsdask.core import layout
 from rnsdask.core.errors import abbreviate, brief, with_article
-from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.moduli import ModuliSet, as_bool, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Grid, Place
+from rnsdask.core.ranges import range_of_bits
 from rnsdask.core.ways import Setting, must
 from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.fields.fermat_field import FermatField
@@ -44,7 +45,7 @@ from rnsdask.lazy.read import read_words
 from rnsdask.positional.system import Positional
 from rnsdask.rns.foreign import Moduli, system_of
 from rnsdask.rns.system import RNS
-from rnsdask.rns.values import as_system, flat_integers, system_of_range, system_that_holds
+from rnsdask.rns.values import as_system, check_bits, flat_integers, system_of_range, system_that_holds
 from rnsdask.typing import Shape, SystemOf
 
 Chunks = layout.Chunks
@@ -111,8 +112,8 @@ def from_ints(
         Chunks of a Dask array, as :meth:`.NumberArray.rechunk` takes them. Without it, what is in memory
         gives an array in memory, and a lazy array keeps its chunks, as it does with ``"auto"``.
     bits : int, optional
-        Instead of `moduli`: the array has ``ModuliSet.for_bits(bits)``, the sign among the bits, and its
-        range does not grow.
+        Instead of `moduli`: every number has at most that many bits, the sign among them. The array has
+        ``ModuliSet.for_bits(bits)``, whose whole range results may use; it does not grow.
 
     Returns
     -------
@@ -127,11 +128,11 @@ def from_ints(
         are both given.
     ValueError
         If a value is out of range, masked or missing, or a text is not an integer. The errors name the
-        position; for a Dask array the position in its chunk, when it is computed. If a number is beyond the
-        bound of the system, or `signed` contradicts it.
+        position; for a Dask array the position in its chunk, when it is computed. If a number is beyond
+        `bits` or the bound of the system, or `signed` contradicts it.
     """
     found: RNSArray | A
-    of_bits = None if bits is None else _moduli_of_bits(bits, moduli)
+    of_bits = None if bits is None else _OfBits.checked(bits, moduli)
     ints = convert_any(ints)
     if is_on_disk(ints):
         ints = make_readable(ints)
@@ -142,7 +143,9 @@ def from_ints(
     flat, shape = flat_integers(ints)
     if given is None:
         least = system_that_holds(flat, shape, signed)
-        given, signed = (least, None) if of_bits is None else (of_bits, least.signed)
+        given, signed = (least, None) if of_bits is None else (of_bits.moduli, least.signed)
+        if of_bits is not None:
+            check_bits(flat, shape, of_bits.bits, least.signed)
     system = as_system(given, signed=signed)
     words = system.encode(flat).reshape(system.rows, *shape)
     bound = system.bound_of(flat)
@@ -204,14 +207,21 @@ def _from_lazy_ints(
     moduli: ModuliSet | NumberSystem | None,
     signed: bool | None,
     chunks: Chunks | None,
-    of_bits: ModuliSet | None,
+    of_bits: _OfBits | None,
 ) -> Any:
     """Make a lazy array from a Dask array of integers, with its chunks unless others are given."""
     if ints.ndim == 0 or ints.dtype.kind not in "iuOSUT":
         raise TypeError(f"a lazy array must be of integers, of one axis or more, got {ints!r}")
     limits = np.iinfo(ints.dtype) if ints.dtype.kind in "iu" else None
+    # The type proves a range of the numbers; bits and the bound of a system are checked.
+    known = None if limits is None else max(int(limits.max), -int(limits.min))
+    how: dict[str, Any] = {}
     if of_bits is not None:
-        moduli, signed = of_bits, (limits is not None and limits.min < 0) if signed is None else signed
+        is_signed = (limits is not None and limits.min < 0) if signed is None else as_bool(signed, "signed")
+        moduli, signed = of_bits.moduli, is_signed
+        greatest = max(map(abs, range_of_bits(of_bits.bits, is_signed)))
+        if known is None or known > greatest or (limits is not None and limits.min < 0 and not is_signed):
+            how, known = {"bits": of_bits.bits}, greatest
     if moduli is None:
         if limits is None:
             raise TypeError(
@@ -221,18 +231,26 @@ def _from_lazy_ints(
         moduli, signed = system_of_range(int(limits.min), int(limits.max), signed), None
     system = as_system(moduli, signed=signed)
     like = np.empty(0, system.word_dtype)
-    words = map_chunks(encode_chunk, as_declared(ints)[None], rows=system.rows, like=like, system=system)
-    # The type proves a range of the numbers; the bound of a system is checked.
-    known = None if limits is None else max(int(limits.max), -int(limits.min))
+    how |= {"rows": system.rows, "like": like, "system": system}
+    words = map_chunks(encode_chunk, as_declared(ints)[None], **how)
     array = system.array_type(words, system.with_bound(known))
     array = array if system.bound is None else array.with_bound(system.bound)
     return array if chunks is None or chunks == "auto" else array.rechunk(chunks)
 
 
-def _moduli_of_bits(bits: SupportsIndex, moduli: object) -> ModuliSet:
-    if moduli is not None:
-        raise TypeError(f"give either bits or moduli, got bits={brief(bits)} and moduli={brief(moduli)}")
-    return ModuliSet.for_bits(as_integer(bits, "bits"))
+class _OfBits(NamedTuple):
+    """Length in bits of every number that comes in, and the moduli for it."""
+
+    bits: int
+    moduli: ModuliSet
+
+    @classmethod
+    def checked(cls, bits: SupportsIndex, moduli: object) -> _OfBits:
+        """Check `bits`, beside which there must be no moduli."""
+        if moduli is not None:
+            raise TypeError(f"give either bits or moduli, got bits={brief(bits)} and moduli={brief(moduli)}")
+        length = as_integer(bits, "bits")
+        return cls(length, ModuliSet.for_bits(length))
 
 
 @overload

@@ -39,7 +39,7 @@ $ rnsdask info x.zarr
 store      ...
 integers   100
 moduli     ModuliSet(5 moduli of 32 bits, M of 160 bits)
-range      unsigned, 0 to M-1
+range      unsigned, 0 to M-1; holds results of 159 bits
 magnitude  at most 100 bits
 chunks     1 of 100 integers, 2 kB each
 """,

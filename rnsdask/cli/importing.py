@@ -220,6 +220,7 @@ def import_(
         return
     read = system.read(options["signed"])
     how: dict[str, Any] = {"text": text, "records": records, "positional": system.positional}
+    how["bits"] = None if read is None else system.bits
     _import_integers(source, path, read, read_shape(shape), **how, **options)
 
 
@@ -286,6 +287,7 @@ def _import_integers(
     text: _Text,
     records: dict[str, Any],
     positional: bool,
+    bits: int | None,
     signed: bool,
     chunks: Any,
     mode: dict[str, Any],
@@ -299,6 +301,7 @@ def _import_integers(
     from rnsdask.store import Output
 
     about = {"chunks": chunks, "shape": shape, "positional": positional, **records, **text.about()}
+    about |= {} if bits is None else {"bits": bits}
     output = Output(path, import_hash(source, **about, system=system, signed=signed), **mode)
     if is_done("import", output, as_json):
         return
@@ -309,7 +312,7 @@ def _import_integers(
             if not output.resume:  # before the input is read a first time
                 output.check()
             found = given.range(progress)
-        job = _prepare(given, output, system, found, shape, chunks, signed, positional)
+        job = _prepare(given, output, system, found, shape, chunks, signed, positional, bits)
         size = given.size
         with fitting(job.work, threads=1), metered("import", size, nbytes=size or 0, shown=progress) as meter:
             done = job.run(any_chunks=chunks == "auto", advance=meter.advance)
@@ -336,16 +339,18 @@ def _prepare(
     chunks: Any,
     signed: bool,
     positional: bool,
+    bits: int | None,
 ) -> "Import":
     """Make the import of an input, with its system, shape and chunks checked."""
     from rnsdask.core.file_formats import MATRIX_MARKET
     from rnsdask.jobs.importing import Import, consecutive_chunks, system_for
+    from rnsdask.jobs.input_forms import Allowed
 
     if system is None:
         assert found is not None
         with refusing():
             system = system_for(found, signed=signed, positional=positional)
-    reader = given.form.reader(given.stream, given.name, system, found)
+    reader = given.form.reader(given.stream, given.name, Allowed(system, found, bits))
     own = reader.shape
     if given.form.kind == MATRIX_MARKET and shape not in (None, own):
         refuse(f"--shape is {shape}, and {given.name} a Matrix Market file of a matrix of shape {own}")

@@ -221,7 +221,12 @@ checkpoint_option = _output(
 )
 
 moduli_options = joined(
-    _moduli("--bits", type=INTEGER, metavar="B", help="Fewest moduli whose product is at least 2**B."),
+    _moduli(
+        "--bits",
+        type=INTEGER,
+        metavar="B",
+        help="Integers of B bits, the sign among them: the fewest moduli whose product is at least 2**B.",
+    ),
     _moduli(
         "--modulus-bits", type=INTEGER, metavar="W", help="With --bits: moduli up to 2**W.  [default: 32]"
     ),

@@ -20,6 +20,16 @@ def check_bits(bits: int) -> None:
         raise ValueError(f"the integer would have more than {MAX_BITS} bits")
 
 
+def range_of_bits(bits: int, signed: bool) -> Range:
+    """Range of integers of a length in bits, in two's complement if signed: the sign is one of them."""
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+
+def bits_of(value: int, signed: bool) -> int:
+    """Fewest bits whose range, by :func:`range_of_bits`, has an integer; signed for a negative one."""
+    return max((value if value >= 0 else ~value).bit_length(), 1) + (signed or value < 0)
+
+
 def _hull(*values: int) -> Range:
     return min(values), max(values)
 

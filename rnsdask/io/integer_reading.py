@@ -32,6 +32,7 @@ from rnsdask.core.integer_text import not_an_integer, parse_integer, to_decimal
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import LIMB_BITS
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.ranges import bits_of
 from rnsdask.core.ways import Message, Setting, Way
 from rnsdask.rns.blocks import BATCH_INTEGERS, BATCH_RESIDUES
 from rnsdask.rns.decimal import decimal_to_ints
@@ -192,8 +193,14 @@ class IntegerReader(ABC):
 
     def _out_of_range(self, value: int) -> str:
         lowest, highest = abbreviate(self._lowest), abbreviate(self._highest)
-        hint = Message(" (", Way.SIGNED_ARRAY, ")") if value < 0 == self._lowest else ""
-        return Message(f"{abbreviate(value)} is not in the range of {lowest} to {highest}", hint)
+        text = f"{abbreviate(value)} is not in the range of {lowest} to {highest}"
+        return Message(text, self._way_out(value))
+
+    def _way_out(self, value: int) -> str:
+        """Way to hold an integer out of range, to be added to an error."""
+        if value < 0 == self._lowest:
+            return Message(" (", Way.SIGNED_ARRAY, ")")
+        return Message("; ", Setting("bits", bits_of(value, self._lowest < 0)), " holds it")
 
 
 class TextReader(IntegerReader):
@@ -333,7 +340,9 @@ class TextReader(IntegerReader):
         if is_cut or len(line) > self._limit:
             lowest, highest = abbreviate(self._lowest), abbreviate(self._highest)
             limit = f"the line has more than {self._limit} characters"
-            return None, f"{limit}, longer than any integer from {lowest} to {highest}"
+            is_known = not is_cut and self._is_outside(value)
+            way = self._way_out(int(value)) if is_known else ""
+            return None, Message(f"{limit}, longer than any integer from {lowest} to {highest}", way)
         return value, self._out_of_range(int(value)) if self._is_outside(value) else ""
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rnsdask.core.file_formats import MATRIX_MARKET, NUMPY, PARQUET, RECORDS, TEXT
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.ranges import range_of_bits
 from rnsdask.core.rows import compare
 from rnsdask.io.integer_reading import BinaryReader, ByteOrder, IntegerReader, Readable, TextReader
 from rnsdask.io.line_forms import NumberRange, plain_lines, range_of_lines
@@ -81,17 +82,36 @@ class InputForm(ABC):
         """
 
     @abstractmethod
-    def reader(
-        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
-    ) -> IntegerSource:
-        """Return a reader of the integers that a system allows; `found` is their range, if known."""
+    def reader(self, stream: Any, name: str, allowed: "Allowed") -> IntegerSource:
+        """Return a reader of the integers that are allowed."""
 
 
-def _limits(system: NumberSystem, found: NumberRange | None) -> tuple[Any, Any]:
-    """Least and greatest integer that a system takes; for elements, which take any, those found."""
-    if not is_of_elements(system):
-        return system.value_range
-    return (None, None) if found is None else (found.lowest, found.highest)
+@dataclass(frozen=True)
+class Allowed:
+    """Integers that an import takes.
+
+    Attributes
+    ----------
+    system : NumberSystem
+        Their number system.
+    found : NumberRange, optional
+        Their range, if it is known.
+    bits : int, optional
+        Length in bits that the user gives them, with the sign in a signed system; the system may hold more.
+    """
+
+    system: NumberSystem
+    found: NumberRange | None = None
+    bits: int | None = None
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """Least and greatest integer; for elements, which take any, those found."""
+        if is_of_elements(self.system):
+            return (None, None) if self.found is None else (self.found.lowest, self.found.highest)
+        return (
+            self.system.value_range if self.bits is None else range_of_bits(self.bits, self.system.is_signed)
+        )
 
 
 @dataclass(frozen=True)
@@ -129,16 +149,14 @@ class TextForm(InputForm):
         lines = self._lines(stream, name)
         return range_of_lines(lines, name, of_column=self.column is not None, advance=advance)
 
-    def reader(
-        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
-    ) -> IntegerSource:
+    def reader(self, stream: Any, name: str, allowed: Allowed) -> IntegerSource:
         """Return a reader, which collects the names of columns."""
         names: list[str] = []
         lines, of_column = self._lines(stream, name, names), self.column is not None
-        longest = 0 if found is None else found.longest
+        longest = 0 if allowed.found is None else allowed.found.longest
         strict = self.strict and not of_column  # lines of a column are checked already
         how: dict[str, Any] = {"strict": strict, "longest": longest, "of_column": of_column}
-        reader = TextReader(lines, name, *_limits(system, found), **how)
+        reader = TextReader(lines, name, *allowed.limits, **how)
         reader.names = names
         return reader
 
@@ -160,11 +178,9 @@ class MatrixMarketForm(InputForm):
         """Read all entries."""
         return range_of_matrix(stream, name, advance)
 
-    def reader(
-        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
-    ) -> IntegerSource:
+    def reader(self, stream: Any, name: str, allowed: Allowed) -> IntegerSource:
         """Return a reader, which gives the shape."""
-        return MatrixMarketReader(stream, name, system, _limits(system, found))
+        return MatrixMarketReader(stream, name, allowed.system, allowed.limits)
 
 
 class _BinaryForm(InputForm):
@@ -179,11 +195,9 @@ class _BinaryForm(InputForm):
             before = reader.bytes_read
         return NumberRange(reader.least, reader.greatest)
 
-    def reader(
-        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
-    ) -> IntegerSource:
-        """Return a reader with the limits of the system."""
-        return self._reader(stream, name, _limits(system, found))
+    def reader(self, stream: Any, name: str, allowed: Allowed) -> IntegerSource:
+        """Return a reader with these limits."""
+        return self._reader(stream, name, allowed.limits)
 
     @abstractmethod
     def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:

@@ -25,7 +25,7 @@ from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers
 from rnsdask.rns import foreign
 from rnsdask.rns.system import RNS
-from rnsdask.rns.values import flat_integers
+from rnsdask.rns.values import check_bits, flat_integers
 from rnsdask.typing import PlainArray
 
 Kind = TypeVar("Kind", bound=np.generic)
@@ -35,9 +35,11 @@ Words: TypeAlias = "NDArray[np.uint32 | np.uint64] | da.Array | PlainArray[np.ui
 _LIMB_TYPES = {32: np.uint32, 64: np.uint64}
 
 
-def encode_chunk(block: Any, *, system: NumberSystem) -> Any:
-    """Encode a chunk of integers (1, *shape), or of their text, as words."""
+def encode_chunk(block: Any, *, system: NumberSystem, bits: int | None = None) -> Any:
+    """Encode a chunk of integers (1, *shape), or of their text, as words; NumberError beyond `bits` bits."""
     flat, shape = flat_integers(block[0])
+    if bits is not None:
+        check_bits(flat, shape, bits, system.is_signed)
     words = system.encode(flat)
     return words.reshape(len(words), *shape)
 

@@ -341,7 +341,8 @@ class RNS(NumberSystem):
         source = {} if self.source is None else {"source": repr(self.source)}
         ends = "signed, -(M//2) to (M-1)//2" if self.signed else "unsigned, 0 to M-1"
         known = "unknown" if self.bound is None else f"at most {bits_text(self.bound.bit_length())}"
-        kind = {"range": f"{ends}; grows" if self.grows else ends, "magnitude": known}
+        holds = "grows" if self.grows else f"holds results of {bits_text(self.moduli.bits - 1)}"
+        kind = {"range": f"{ends}; {holds}", "magnitude": known}
         return {"moduli": repr(self.moduli), **source, **kind}
 
     def facts(self) -> dict[str, Any]:

@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import cpu, is_any
-from rnsdask.core.errors import brief
+from rnsdask.core.errors import NumberError, abbreviate, brief, out_of_range
 from rnsdask.core.integer_text import not_an_integer, parse_integer
 from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.ranges import bits_of, range_of_bits
+from rnsdask.core.ways import Message, Setting, Way, with_ways
 from rnsdask.rns.convert import as_python_ints, flat_values, place_of
 from rnsdask.rns.system import RNS, least_system
 
@@ -127,6 +129,23 @@ def range_of_arrow(kind: Any) -> tuple[int, int] | None:
     raise TypeError(f"values must be integers, decimals of scale 0 or text, got Arrow's type {name}")
 
 
+def check_bits(flat: Any, shape: tuple[int, ...], bits: int, signed: bool) -> None:
+    """Raise NumberError unless integers from :func:`flat_integers` are in the :func:`.range_of_bits`.
+
+    It names the first other one, its position in an array of that shape, and the way out.
+    """
+    lowest, highest = range_of_bits(bits, signed)
+    found = _range_of(flat, shape)
+    if lowest <= found[0] and found[1] <= highest:
+        return
+    position, value = next((i, int(v)) for i, v in enumerate(flat) if not lowest <= int(v) <= highest)
+    what = f"value {abbreviate(value)} at {place_of(position, shape)}"
+    fault = out_of_range(what, (lowest, highest), "signed" if signed else "unsigned", f"bits={bits}")
+    needs_sign = value < 0 and not signed
+    way = (Way.SIGNED_ARRAY,) if needs_sign else (Setting("bits", bits_of(value, signed)), " holds it")
+    raise NumberError(with_ways(fault, Message(*way)))
+
+
 def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
     """Return the number system of a moduli set, with `signed` and `bound` if given; a system as it is.
 
@@ -146,13 +165,15 @@ def system_that_holds(flat: Any, shape: tuple[int, ...], signed: bool | None) ->
 
     Unless `signed` is given, the range is signed if one of them is negative.
     """
-    lowest = highest = 0
+    return system_of_range(*_range_of(flat, shape), signed)
+
+
+def _range_of(flat: Any, shape: tuple[int, ...]) -> tuple[int, int]:
+    """Least and greatest of integers from :func:`flat_integers`, or 0 twice if there are none."""
     if isinstance(flat, list):
         integers = as_python_ints(flat, shape)
-        lowest, highest = min(integers, default=0), max(integers, default=0)
-    elif len(flat):
-        lowest, highest = int(flat.min()), int(flat.max())
-    return system_of_range(lowest, highest, signed)
+        return min(integers, default=0), max(integers, default=0)
+    return (int(flat.min()), int(flat.max())) if len(flat) else (0, 0)
 
 
 def system_of_range(lowest: int, highest: int, signed: bool | None) -> RNS:

@@ -12,7 +12,7 @@ from commands import as_json, fail, succeed, values_in
 
 import rnsdask as rd
 from rnsdask.core.errors import InputError
-from rnsdask.jobs.input_forms import TextForm
+from rnsdask.jobs.input_forms import Allowed, TextForm
 
 pytestmark = pytest.mark.usefixtures("in_empty_folder")
 
@@ -68,7 +68,7 @@ def read(text: str, column: str, **how: Any) -> tuple[list[int], list[str]] | st
     data = text.encode()
     try:
         form.range_of(io.BytesIO(data), "n")
-        reader = form.reader(io.BytesIO(data), "n", SYSTEM)
+        reader = form.reader(io.BytesIO(data), "n", Allowed(SYSTEM))
         found: list[int] = []
         while batch := reader.read(100):
             found += map(batch.value, range(len(batch)))  # type: ignore[attr-defined]

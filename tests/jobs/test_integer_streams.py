@@ -168,8 +168,8 @@ def test_text_range() -> None:
     assert read(reader, 10) == [-5, 0, 4]
     assert reader.bound == 5
     for text, lowest, highest, message in [
-        (b"1\n2\n5\n6\n", -5, 4, r":3: 5 is not in the range of -5 to 4$"),
-        (b"1\n-6\n", -5, 4, r":2: -6 is not in the range of -5 to 4$"),
+        (b"1\n2\n5\n6\n", -5, 4, r":3: 5 is not in the range of -5 to 4; bits=4 holds it$"),
+        (b"1\n-6\n", -5, 4, r":2: -6 is not in the range of -5 to 4; bits=4 holds it$"),
         (
             b"0\n-1\n",
             0,
@@ -553,7 +553,8 @@ def test_binary_range() -> None:
     reader = BinaryReader(io.BytesIO(data), "x.bin", 0, 999, width=3, signed=False)
     assert len(reader.read(2)) == 2
     with pytest.raises(
-        InputError, match=r"^x\.bin: index 2 \(byte 6\): 1000 is not in the range of 0 to 999$"
+        InputError,
+        match=r"^x\.bin: index 2 \(byte 6\): 1000 is not in the range of 0 to 999; bits=10 holds it$",
     ):
         reader.read(3)
     reader = BinaryReader(io.BytesIO(records([-5, -6], 3, True)), "x.bin", -5, 5, width=3, signed=True)

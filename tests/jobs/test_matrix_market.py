@@ -191,7 +191,7 @@ def test_memory_of_entries(symmetry: str) -> None:
         ("{array}2 1\n5\n6 7\n", r"m:4: expected an integer, got '6 7'"),
         ("{array}2 1\n5\n6.5\n", r"m: entry 2: '6.5' is not an integer"),
         ("{array}2 1\n5\n-6\n", r"m: entry 2: -6 is not in the range of 0 to .* \(--signed allows negative"),
-        ("{array}2 1\n5\n" + "9" * 5000 + "\n", r"m:4: the line has more than 4128 characters"),
+        ("{array}2 1\n5\n" + "9" * 5000 + "\n", r"m:4: the line has more than 4118 characters"),
         ("{sparse}2 2 1\n1 1\n", r"m:3: expected a row, a column and an integer, got '1 1'"),
         ("{sparse}2 2 1\n1 1 5 6\n", r"m:3: expected a row, a column and an integer, got '1 1 5 6'"),
         ("{sparse}2 3 1\n3 1 5\n", r"m: entry 1: its row '3' is not from 1 to 2"),
