@@ -82,8 +82,14 @@ _INSTEAD = {
     **{"divide": "x // y gives quotients", "logical_not": "x == 0 gives Booleans"},
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), "x != 0 gives Booleans"),
     **{"isclose": "x == y is exact", "allclose": "np.array_equal is exact"},
+    **dict.fromkeys(("lstsq", "pinv"), "rd.linalg.solve(x.T @ x, x.T @ b) gives least squares, exactly"),
+    "cov": "y @ y.T of y = n * x - x.sum(axis=1)[:, None], with n columns, is n * n * (n - 1) times it",
 }
 """Ways out for ufuncs that are missing; without an entry, the error says how to make Python ints."""
+
+
+_BY_LAPACK = {"cholesky", "cond", "eig", "eigh", "eigvals", "eigvalsh", "norm", "qr", "svd", "svdvals"}
+"""Functions of ``numpy.linalg`` that take floating-point numbers alone, or make such of Python ints."""
 
 
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -393,4 +399,4 @@ def _takes_floats_alone(name: str) -> bool:
     function = getattr(np, name.removeprefix("numpy."), None)
     if isinstance(function, np.ufunc):
         return all(kind[0] in "efdgFDGO" for kind in function.types)
-    return name.startswith("numpy.fft.")
+    return name.startswith("numpy.fft.") or name.partition("linalg.")[2] in _BY_LAPACK

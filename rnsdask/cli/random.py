@@ -1,5 +1,6 @@
 """The command ``random``, which makes a store of random integers."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -74,7 +75,7 @@ def random(
     from rnsdask.jobs.hashes import job_hash
     from rnsdask.jobs.writing import write_array
     from rnsdask.lazy.chunks import store_chunks
-    from rnsdask.store import Output
+    from rnsdask.store import Output, check_room, locate
 
     fields = read_fields(primes, ntt_length, bits)
     if fields is None:
@@ -92,6 +93,8 @@ def random(
         if mode.get("resume"):
             raise click.UsageError("--resume needs --seed, the one that the store was begun with")
         seed = click.get_current_context().meta[DRAWN_SEED] = creation.fresh_seed()
+    if not mode.get("resume"):  # before chunks are planned: disks hold less than graphs do
+        check_room({locate(path): math.prod(lengths) * system.rows * system.word_dtype.itemsize})
     with refusing():
         array = creation.random(system, lengths, seed=seed, chunks=store_chunks(chunks, lengths, system.rows))
     work = memory_plan.describe("random", [system], ChunkPlan.longest(array.words.chunks[1:]))

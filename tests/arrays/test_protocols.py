@@ -137,6 +137,25 @@ def test_functions_are_found_by_their_names(kind: str, on_each_processor: Proces
             assert type(result.words) is type(x.words), name
 
 
+def test_ways_to_least_squares_and_covariances() -> None:
+    """They are right where an error names them: NumPy's functions take floats alone, and round."""
+    values = np.array([[3, 1, 4], [1, 5, 9], [2, 6, 5], [3, 5, 8]], dtype=object)
+    x, b = rd.from_ints(values), rd.from_ints([2, 7, 1, 8])
+    with pytest.raises(TypeError, match=r"lstsq takes no RNSArray; rd\.linalg\.solve\(x\.T @ x, x\.T @ b\)"):
+        np.linalg.lstsq(x, b)
+    numerators, denominator = rd.linalg.solve(x.T @ x, x.T @ b)
+    expected = np.linalg.lstsq(values.astype(float), np.array([2.0, 7, 1, 8]))[0]
+    assert np.allclose((numerators / denominator).astype(float), expected)
+    with pytest.raises(TypeError, match=r"cov takes no RNSArray; y @ y\.T of y = n \* x - x\.sum"):
+        np.cov(x)
+    n = x.shape[1]
+    y = n * x - x.sum(axis=1)[:, None]
+    assert np.allclose((y @ y.T).to_ints().astype(float), n * n * (n - 1) * np.cov(values.astype(float)))
+    for function in (np.linalg.qr, np.linalg.svd, np.linalg.eigvals, np.linalg.cholesky):
+        with pytest.raises(TypeError, match=r'takes no RNSArray; x\.astype\(float, casting="unsafe"\)'):
+            function(x)
+
+
 def test_a_name_that_appears_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     x = make("rns")
     with pytest.raises(TypeError, match=r"numpy\.trapezoid takes no RNSArray"):

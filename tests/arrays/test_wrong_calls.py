@@ -48,7 +48,7 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: 1 | X, TypeError, "to_positional"),
     (lambda: ~X, TypeError, "to_positional"),
     (lambda: X.std(), TypeError, "var"),
-    (lambda: np.linalg.qr(X), TypeError, "np.asarray"),
+    (lambda: np.linalg.qr(X), TypeError, "x.astype(float"),
     (lambda: X.squeeze("a"), TypeError, "axis must be an integer, got 'a' of type str"),
     (lambda: X.squeeze(0), ValueError, "size not equal to one"),
     (lambda: X.take([0], axis=1.0), TypeError, "axis must be an integer, got 1.0 of type float"),

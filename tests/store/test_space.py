@@ -91,6 +91,13 @@ def test_what_does_not_fit_is_refused_before_it_is_written(
     succeed(*command.split())
 
 
+def test_the_disk_comes_before_the_memory_of_a_graph() -> None:
+    """Chunks of which a graph would not fit into memory do not fit on the disk either."""
+    message = fail("random", "x", "--count", 10**15, "--bits", 4096, "--chunk", 128, "--seed", 1)
+    assert re.search(r" bytes \(5\.\d+e\+05 TB\) are to be written", message)
+    assert "free on the disk; make room there, or write to another disk" in message
+
+
 def test_the_bytes_are_those_of_all_chunks(set_free: Callable[[int], None]) -> None:
     array = rd.open_zarr("a")
     set_free(WHOLE - 1)

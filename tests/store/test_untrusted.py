@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fsspec
@@ -538,9 +539,10 @@ def test_the_graph_of_too_many_chunks_is_not_built(tmp_path: Path, monkeypatch: 
     assert next(store.verify(store.open_info(tmp_path / "x"))).startswith(f"{tmp_path}/x: chunk c/0/0 has ")
     with pytest.raises(JobError, match=r"an array of shape \(1000000000000,\): its 7812500000 chunks"):
         rd.random(MODULI, 10**12, chunks=128)
-    assert "chunks would take" in fail(
-        "random", tmp_path / "z", "--count", 10**12, "--bits", 60, "--chunk", 128
-    )
+    job = "random", tmp_path / "z", "--count", 10**12, "--bits", 60, "--chunk", 128
+    assert "are free on the disk" in fail(*job)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=2**60))
+    assert "chunks would take" in fail(*job)
     with pytest.raises(ValueError, match="it has 7812500000 chunks, of 67108864 at most"):
         store.create(tmp_path / "z", RNS(MODULI), (10**12,), chunks=128)
     assert not (tmp_path / "z").exists()
