@@ -81,7 +81,7 @@ def test_the_chain_of_the_shell() -> None:
         path for path in before if path.startswith("cubes.zarr/") and path != chunk
     ]
     change("chain", "--bits 200", "--bits 300")
-    assert "wide.zarr: it is complete, but of another job (" in run("./chain", status=1)
+    assert "wide.zarr: it is complete, but of another job: " in run("./chain", status=1)
     Path("numbers.txt").write_text("7\n8\n")
     message = run("./chain", status=1)
     assert re.fullmatch(

@@ -269,7 +269,7 @@ def _import_residues(
     work = job.work_of_import(array, found, axis)
     about = {"moduli": list(map(str, moduli)), "axis": axis, "signed": signed}
     about["chunks"] = array.words.chunksize[1:]
-    output = Output(path, import_hash(source, **about), **mode)
+    output = Output(path, import_hash(source, path, progress=progress, **about), **mode)
     if is_done("import", output, as_json):
         return
     with fitting(work), measured() as cost:
@@ -302,7 +302,8 @@ def _import_integers(
 
     about = {"chunks": chunks, "shape": shape, "positional": positional, **records, **text.about()}
     about |= {} if bits is None else {"bits": bits}
-    output = Output(path, import_hash(source, **about, system=system, signed=signed), **mode)
+    about |= {"system": system, "signed": signed}
+    output = Output(path, import_hash(source, path, progress=progress, **about), **mode)
     if is_done("import", output, as_json):
         return
     form_of, as_records = partial(_form, text, records, signed), records["width"] is not None

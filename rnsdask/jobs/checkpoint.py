@@ -23,8 +23,10 @@ from rnsdask.core.messages import size_text
 from rnsdask.core.moduli import to_text
 from rnsdask.core.places import local_path
 from rnsdask.core.reductions import ReductionResult
-from rnsdask.store import StoreInfo, full_version
+from rnsdask.jobs.hashes import job_hash
+from rnsdask.store import StoreInfo
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX
+from rnsdask.store.identity import Identity, differences
 
 FORMAT = 1
 
@@ -33,19 +35,21 @@ LONGEST = 2**28
 
 _JOB_FILE = "job.json"
 
+_ABOUT = "input_of"
+"""Field that describes the hash of the inputs, for messages alone."""
+
 
 class Checkpoint:
     """The results of one job's pieces, in a folder, which is created if missing.
 
     `job` describes the job in JSON: :func:`job_of_reduction`, :func:`job_of_pieces`. JobError if the folder
-    holds results of another job, or of this job on input that has changed, or something else. Changes of the
-    metadata, and of any chunk's size or time of modification, are detected.
+    holds results of another job, or of this job on input whose content has changed, or something else.
     """
 
     def __init__(self, folder: str | Path, job: dict[str, Any], kind: "Kind") -> None:
         self.folder = local_path(folder, "a checkpoint")
         self._pieces, self._kind = int(job["pieces"]), kind
-        self._digest = _digest(job)
+        self._digest = _digest({name: value for name, value in job.items() if name != _ABOUT})
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._check_job(job)
@@ -63,8 +67,9 @@ class Checkpoint:
         if found is None:
             raise JobError(f"{file}: it is damaged, so the checkpoint cannot be used; remove {self.folder}")
         for name, value in job.items():
-            if found.get(name) != value:
-                why = _difference(name, found.get(name), value)
+            if name != _ABOUT and found.get(name) != value:
+                told = differences(job[_ABOUT], found.get(_ABOUT)) if name == "input" else ""
+                why = told or _difference(name, found.get(name), value)
                 raise JobError(f"{self.folder}: the checkpoint cannot be continued: {why}")
 
     def load(self) -> dict[int, Any]:
@@ -128,33 +133,30 @@ ARRAYS = Kind(_write_array, _read_array)
 """Conversion of NumPy arrays of integers, also of Python ints."""
 
 
-def job_of_pieces(job: str, operation: str, pieces: int, cut: str) -> dict[str, Any]:
+def job_of_pieces(job: Identity, operation: str, pieces: int, cut: str) -> dict[str, Any]:
     """Identify a job by the hash of its operands and parameters, so that it is recognised later.
 
     `cut` describes the pieces: on another processor, the same number may have other primes.
     """
-    fields = {"format": FORMAT, "operation": operation, "pieces": pieces, "input": job}
+    fields = {"format": FORMAT, "operation": operation, "pieces": pieces, "input": job, _ABOUT: job.about}
     return {**fields, "cut": _digest({"cut": cut})}
 
 
 def job_of_reduction(info: StoreInfo, operation: str, groups: Sequence[range]) -> dict[str, Any]:
     """Identify a reduction of groups of a store's chunks, so that it is recognised later."""
+    job = job_hash(operation, {"store": info})
     return {
         "format": FORMAT,
         "operation": operation,
-        "store": info.path,
-        "signed": info.system.is_signed,
-        "number system": str(info.system.__dask_tokenize__()),
-        "shape": list(info.shape),
-        "chunks": list(info.chunks),
+        "input": job,
         "pieces": len(groups),
-        "input": full_version(info),
+        _ABOUT: job.about,
     }
 
 
 def _difference(name: str, found: Any, wanted: Any) -> str:
     if name == "input":
-        return "the store has changed since (its metadata, or the size or time of a chunk)"
+        return "its input has changed since, or an option"
     if name == "cut":
         return "its pieces are others, as on another processor"
     return f"its {name} is {brief(found)}, this job's {brief(wanted)}"

@@ -17,7 +17,7 @@ from rnsdask.jobs.hashes import job_hash
 from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, write_array
-from rnsdask.store import Output
+from rnsdask.store import Identity, Output
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -36,7 +36,7 @@ class Derivation:
     sources: tuple[Source, ...]
     bytes_read: int
     work: Work
-    job: str
+    job: Identity
 
 
 def prepare(

@@ -1,7 +1,9 @@
 """Running prepared expressions: they are reduced, and written to stores, in one pass."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dask.array as da
@@ -246,7 +248,7 @@ def _outputs(
 ) -> tuple[store.Output, store.Output | None]:
     """Outputs of a result's values and of their mask.
 
-    The job's hash includes the mask's place, because complete values do not record it.
+    The job includes the mask's place beside the values, because complete values do not record it.
     """
     texts = {other: expression.text for other, expression in prepared.expressions.items()}
     how: dict[str, Any] = {"expression": texts[SINGLE]} if SINGLE in texts else {"expressions": texts}
@@ -254,12 +256,20 @@ def _outputs(
     if name != SINGLE:
         how["name"] = name
     if paths.mask_path is not None:
-        how["mask"] = store.locate(paths.mask_path).path
+        how["mask"] = _beside(paths.mask_path, paths.path)
     if prepared.extension is not None:
         how["extended_to"] = prepared.extension.after
     job = job_hash("eval", prepared.stores, **how)
     mask = None if paths.mask_path is None else store.Output(paths.mask_path, job, **mode)
     return store.Output(paths.path, job, **mode), mask
+
+
+def _beside(path: str, other: str) -> str:
+    """Place of an array as seen from the folder of another, so that both may be moved together."""
+    place, beside = (store.locate(each) for each in (path, other))
+    if place.is_local != beside.is_local:
+        return place.path
+    return os.path.relpath(place.path, Path(beside.path).parent)
 
 
 def complete_outputs(

@@ -103,7 +103,7 @@ class Problem:
     work: Work
     size: int
     nbytes: int
-    job: str
+    job: store.Identity
 
 
 def axes_of(operation: str, parameters: Mapping[str, Any]) -> int:

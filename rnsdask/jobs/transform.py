@@ -47,7 +47,7 @@ class Transform:
     steps: FourStep | None
     backend: str
     work: Work
-    job: str
+    job: store.Identity
 
     @property
     def passes(self) -> int:

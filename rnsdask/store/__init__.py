@@ -7,6 +7,7 @@ default codecs on a local disk are read and written as files; all others go thro
 from rnsdask.store.appending import append as append
 from rnsdask.store.bound import check_bound_is_writable as check_bound_is_writable
 from rnsdask.store.bound import write_bound as write_bound
+from rnsdask.store.identity import Identity as Identity
 from rnsdask.store.job import job_of as job_of
 from rnsdask.store.location import Location as Location
 from rnsdask.store.metadata import StoreInfo as StoreInfo
@@ -31,7 +32,6 @@ from rnsdask.store.plain import open_any_array as open_any_array
 from rnsdask.store.plain import open_plain as open_plain
 from rnsdask.store.plain import read_plain_chunk as read_plain_chunk
 from rnsdask.store.plain import resume_plain as resume_plain
-from rnsdask.store.reading import full_version as full_version
 from rnsdask.store.reading import read_chunk as read_chunk
 from rnsdask.store.reading import read_chunk_on_gpu as read_chunk_on_gpu
 from rnsdask.store.reading import read_corner as read_corner

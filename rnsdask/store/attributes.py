@@ -11,6 +11,7 @@ from rnsdask.core.errors import IncompleteStoreError, StoreAccessError, StoreErr
 from rnsdask.core.number_system import RESIDUES, NumberSystem, system_type
 from rnsdask.core.ways import REPLACE, Message, Way, with_ways
 from rnsdask.store.documents import ATTRIBUTE, parse_document
+from rnsdask.store.identity import Identity, differences
 from rnsdask.store.location import METADATA_KEY, Location
 
 FORMAT = 1
@@ -23,7 +24,10 @@ APPEND = "append-"
 """Prefix of the hashes of jobs that append."""
 
 _OF_EACH_STORE = frozenset(
-    ("format", "system", "complete", "checksum", "content", "digest", "group", "writer", "recipe", "replaced")
+    (
+        *("format", "system", "complete", "checksum", "content", "digest", "group"),
+        *("writer", "recipe", "recipe_of", "replaced"),
+    )
 )
 """Fields of the attribute that do not describe the number system."""
 
@@ -61,8 +65,9 @@ def _type_of(attribute: dict[str, Any]) -> type[NumberSystem]:
 
 
 def begun_fields(writer: str, job: str | None) -> dict[str, Any]:
-    """Fields of an array that is being written: its writer's token, and the hash of its job."""
-    return {"complete": False, "writer": writer, "recipe": job}
+    """Fields of an array that is being written: its writer's token, and its job, with what that is of."""
+    about = {"recipe_of": job.about} if isinstance(job, Identity) and job.about else {}
+    return {"complete": False, "writer": writer, "recipe": job, **about}
 
 
 def begun_attribute(system: NumberSystem, writer: str, job: str | None) -> dict[str, Any]:
@@ -153,12 +158,17 @@ def check_checksums(path: str, attribute: dict[str, Any], metadata: dict[str, An
 
 def read_writer(location: Location, attribute: str = ATTRIBUTE) -> str | None:
     """Read the token of an incomplete array's writer; None without an array or a token."""
-    return _read_field(location, attribute, "writer")
+    token = _read_field(location, attribute, "writer")
+    return None if token is None else str(token)
 
 
-def read_job(location: Location, attribute: str = ATTRIBUTE) -> str | None:
-    """Read the hash of the job that writes an incomplete array; None if it is unknown."""
-    return _read_field(location, attribute, "recipe")
+def read_job(location: Location, attribute: str = ATTRIBUTE) -> Identity | None:
+    """Read the job that writes an incomplete array; None if it is unknown."""
+    found = _read_field(location, attribute, "recipe")
+    if found is None:
+        return None
+    about = _read_field(location, attribute, "recipe_of")
+    return Identity(str(found), about if isinstance(about, dict) else {})
 
 
 def incomplete_error(path: str, what: str, attribute: dict[str, Any]) -> IncompleteStoreError:
@@ -175,26 +185,28 @@ def way_on(attribute: dict[str, Any]) -> Way:
     return Way.RESUME_OR_WRITE_ANEW
 
 
-def check_job(location: Location, job: str | None, attribute: str = ATTRIBUTE) -> str | None:
-    """Check that an incomplete array belongs to a job, if both hashes are known; return the array's."""
-    found = _read_field(location, attribute, "recipe")
-    if None not in (found, job) and found != job:
-        raise StoreError(
-            with_ways(
-                f"{location.path}: it cannot be resumed: it was begun by another job (another operation, "
-                "option or operand), or an operand has changed since",
-                REPLACE,
-            )
-        )
+def check_job(location: Location, job: str | None, attribute: str = ATTRIBUTE) -> Identity | None:
+    """Check that an incomplete array belongs to a job, if both are known; return the array's."""
+    found = read_job(location, attribute)
+    if found is not None and job is not None and found != job:
+        why = f"{location.path}: it cannot be resumed: it was begun by {another_job(job, found)}"
+        raise StoreError(with_ways(why, REPLACE))
     return found
 
 
-def _read_field(location: Location, attribute: str, name: str) -> str | None:
+def another_job(job: str, found: Identity) -> str:
+    """Say that an array is of another job, and in what they differ."""
+    told = differences(job.about, found.about) if isinstance(job, Identity) else ""
+    if told:
+        return f"another job: {told}"
+    return "another job (another operation, option or operand), or an operand has changed since"
+
+
+def _read_field(location: Location, attribute: str, name: str) -> Any:
     """Read a field of the attribute of an array; None without an array or a field."""
     try:
-        value = parse_document(location.read_metadata())["attributes"][attribute][name]
+        return parse_document(location.read_metadata())["attributes"][attribute][name]
     except StoreAccessError:
         raise
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
-    return None if value is None else str(value)

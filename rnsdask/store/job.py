@@ -12,29 +12,35 @@ from typing import Any
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.core.layout import ChunkPlan
 from rnsdask.core.ways import REPLACE, with_ways
-from rnsdask.store.attributes import APPEND, read_job
+from rnsdask.store.attributes import APPEND, another_job, read_job
 from rnsdask.store.content import content_of
 from rnsdask.store.documents import ATTRIBUTE, PLAIN_ATTRIBUTE, array_document, parse_document
+from rnsdask.store.identity import LONGEST, Identity
 from rnsdask.store.location import JOB_KEY, Location, chunk_key
 from rnsdask.store.target import Target, is_begun, state_at
 
-_LONGEST = 4096
-"""Most bytes of the file, which has some 300: it may be untrusted."""
+_LONGEST = 2 * LONGEST
+"""Most bytes of the file, of which the description of the job is most: it may be untrusted."""
 
 
-def write_job(target: Target, job: str | None, metadata: bytes, content: str) -> None:
+def write_job(target: Target, job: Identity | None, metadata: bytes, content: str) -> None:
     """Record the job of an array that is about to be complete, if it has one.
 
     `metadata` is the document that will complete it; `content` is the hash of the checksums of all chunks.
     """
     if job is None or job.startswith(APPEND):
         return
-    record = {"job": job, "metadata": hashlib.sha256(metadata).hexdigest(), "content": content}
+    record: dict[str, Any] = {
+        "job": job,
+        "metadata": hashlib.sha256(metadata).hexdigest(),
+        "content": content,
+    }
+    record |= {"job_of": job.about} if job.about else {}
     name = f"{target.location.path}: {JOB_KEY}"
     target.publish(JOB_KEY, json.dumps(record).encode(), name)
 
 
-def job_of(location: Location) -> str | None:
+def job_of(location: Location) -> Identity | None:
     """Return the job that has completed or begun an array; None if it is unknown.
 
     Chunks are not read.
@@ -43,7 +49,7 @@ def job_of(location: Location) -> str | None:
     with suppress(StoreAccessError):  # some services deny access to missing files
         record = _record(location)
     if record is not None:
-        return str(record["job"])
+        return _job_in(record)
     return _job_begun(location) or _job_begun(location.staged)
 
 
@@ -70,7 +76,7 @@ def is_completed_by(location: Location, job: str | None, *, overwrite: bool = Fa
     elif record is None:
         why = "but not known to be this job's, or was changed since"
     else:
-        why = "but of another job (another operation, option or operand), or an operand has changed since"
+        why = f"but of {another_job(job or '', _job_in(record))}"
     raise StoreError(with_ways(f"{location.path}: it is complete, {why}", REPLACE))
 
 
@@ -87,7 +93,12 @@ def _record(location: Location) -> dict[str, Any] | None:
     return record if is_valid and record["metadata"] == metadata else None
 
 
-def _job_begun(location: Location) -> str | None:
+def _job_in(record: dict[str, Any]) -> Identity:
+    about = record.get("job_of")
+    return Identity(str(record["job"]), about if isinstance(about, dict) else {})
+
+
+def _job_begun(location: Location) -> Identity | None:
     return read_job(location, ATTRIBUTE) or read_job(location, PLAIN_ATTRIBUTE)
 
 

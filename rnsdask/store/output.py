@@ -6,7 +6,8 @@ Four names identify arrays and their writers. The states of a place are in :mod:
 name     in files             meaning
 =======  ===================  =====================================================================
 token    ``writer``           random text: the one writer that may publish files of an array
-job      ``recipe``, ``job``  hash of all that determines the values, by which a job knows its own
+job      ``recipe``, ``job``  hash of all that determines the values, by which a job knows its own; what it
+                              is of is beside it (``recipe_of``, ``job_of``), for messages alone
 content  ``content``          hash of the checksums of all chunks
 version  none                 state that a reader has opened: it changes whenever the array does
 =======  ===================  =====================================================================
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rnsdask.store.attributes import check_job
+from rnsdask.store.identity import Identity
 from rnsdask.store.job import is_begun_by, is_completed_by
 from rnsdask.store.location import Location
 from rnsdask.store.metadata import load
@@ -40,15 +42,14 @@ class Output:
     ----------
     path : StorePath
         Place of the array, as :func:`.locate` takes it.
-    job : str or None
-        Hash of all that determines its values; None if that cannot be identified again, such as standard
-        input.
+    job : Identity or None
+        All that determines its values; None if that cannot be identified again, such as standard input.
     overwrite, resume : bool
         Whether an existing array may be replaced, and whether the job resumes what it has begun.
     """
 
     path: StorePath
-    job: str | None = None
+    job: Identity | None = None
     overwrite: bool = False
     resume: bool = False
 

@@ -1,9 +1,7 @@
 """Reading chunks, and verifying stores: a chunk is whole and matches its checksum, or it is an error."""
 
-import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -18,9 +16,8 @@ from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.layout import ChunkPlan
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.store.chunk_files import read_chunk_file, read_chunk_file_on_gpu
-from rnsdask.store.content import REQUESTS
 from rnsdask.store.location import JOB_KEY, METADATA_KEY, STAGED, Location
-from rnsdask.store.metadata import ArrayInfo, StoreInfo
+from rnsdask.store.metadata import StoreInfo
 from rnsdask.store.version import Version
 
 
@@ -184,33 +181,6 @@ def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = 
         yield from problems
     if not found and info.content not in (None, info.find_content()):
         yield f"{info.path}: its chunks are whole, but not those that it was completed with"
-
-
-def full_version(info: ArrayInfo) -> str:
-    """Hash of a store's metadata, and of each chunk's size, inode and time of modification (or version).
-
-    Changes of content that leave all of these as they were go unnoticed.
-    """
-    digest = hashlib.sha256(info.version.hash.encode())
-    for version in versions_of(info.location, info.chunk_keys()):
-        digest.update(repr(version).encode())
-    return digest.hexdigest()
-
-
-def versions_of(location: Location, keys: Iterable[str]) -> list[tuple[Any, ...] | None]:
-    """Size, inode and time of modification, or version, of some files at a place; None for a missing file."""
-    if location.lists:
-        listed = list(keys)
-        return list(map(location.found(listed).get, listed))
-    with ThreadPoolExecutor(REQUESTS) as pool:
-        return list(pool.map(partial(_version, location), keys))
-
-
-def _version(location: Location, key: str) -> tuple[Any, ...] | None:
-    try:
-        return location.version(key)
-    except FileNotFoundError:
-        return None
 
 
 def chunk_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import re
 import shutil
 import threading
@@ -264,7 +263,7 @@ def test_overflow_of_several(reads: Counter[Any]) -> None:
     assert values_in("u.zarr") == [v - 1 for v in x]
 
 
-OTHER_JOB = "it cannot be resumed: it was begun by another job (another"
+OTHER_JOB = "it cannot be resumed: it was begun by another job: "
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, *command: str) -> None:
@@ -431,7 +430,7 @@ def test_a_mask_that_changes_is_another_operand(monkeypatch: pytest.MonkeyPatch)
     succeed("eval", "a < b", *STORES, "-o", "m.zarr")
     command = ["where(m, a, b)", "m=m.zarr", *STORES, "-o", "o.zarr"]
     interrupt(monkeypatch, *command)
-    os.utime("m.zarr/c/2", ns=(0, 0))
+    zarr.open_array("m.zarr", mode="r+")[2 * 128] ^= True
     assert OTHER_JOB in fail("eval", *command, "--resume")
 
 

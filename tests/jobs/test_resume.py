@@ -105,19 +105,28 @@ def test_twice(kind: str, further: Path) -> None:
     if kind in OTHERS:
         other = words(OTHERS[kind], further)
         message = fail(*other, "--resume", "--no-progress")
-        assert re.search(r": it is complete, but of another job \(.*; replace it with --overwrite$", message)
+        assert re.search(
+            r": it is complete, but of another job: .*, was .*; replace it with --overwrite$", message
+        )
         assert written() == before
 
 
-@pytest.mark.parametrize("change", ["numbers.txt", "x/zarr.json", "x/c/0/2"])
+@pytest.mark.parametrize("change", ["numbers.txt", "x/c/0/2"])
 def test_inputs_that_changed(change: str) -> None:
-    """Also those that were written again with the same content: only times tell."""
+    """Not those that were written again with the same content."""
     job = JOBS["import" if change == "numbers.txt" else "eval"].split()
     succeed(*job)
     content = Path(change).read_bytes()
     Path(change).unlink()
     Path(change).write_bytes(content)
-    assert "an operand has changed since; replace it with --overwrite" in fail(*job, "--resume")
+    assert "nothing to do" in succeed(*job, "--resume")
+    if change == "numbers.txt":
+        Path(change).write_bytes(content + b"1\n")
+        told = "numbers.txt: its bytes: "
+    else:
+        zarr.open_array("x", mode="r+")[0, 2 * 64] = 9
+        told = "x: 1 chunk differs; replace it with --overwrite"
+    assert told in fail(*job, "--resume")
     succeed(*job, "--resume", "--overwrite")
     assert "nothing to do" in succeed(*job, "--resume")
 
