@@ -40,29 +40,41 @@ def forms(words: Array, moduli: ModuliSet) -> Array:
     if 0 in words.shape:
         return packed
     found = elimination.echelon(words, moduli, columns)
-    least, outer = min(rows, columns), words.shape[:-2]
-    reduced = _reduced_rows(found, moduli, 0)
-    packed[..., :least, :columns] = reduced.reshape(*outer, least, columns)
-    pivots = to_backend(found.pivots, "cpu").astype(np.uint32)
-    packed[..., :least, columns] = np.asarray(pivots, like=packed).reshape(*outer, least)
+    least, there = min(rows, columns), partial(np.asarray, like=packed)
+    x = packed.reshape(*found.words.shape[:2], rows, columns + 1)  # of one stack
+    pivots = to_backend(found.pivots, "cpu").astype(np.int64)
+    free = there(_free_columns(pivots, columns))
+    x[:, :, :least, free] = _reduced_rows(found, moduli, free)
+    at = (pivots >= 0).nonzero()
+    x[(*map(there, at), there(pivots[at]))] = 1
+    x[:, :, :least, columns] = there(pivots.astype(np.uint32))
     return packed
 
 
-def _reduced_rows(found: elimination.Echelon, moduli: ModuliSet, start: int) -> Array:
-    """Reduced rows (n, B, K, columns - start) of echelon forms with K places for pivots, from a column on.
+def _free_columns(pivots: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
+    """Columns that lack a pivot in some matrix of (n, B, K); the others are those of identity matrices."""
+    count = np.bincount(pivots.reshape(-1) + 1, minlength=columns + 1)[1:]
+    return np.flatnonzero(count < math.prod(pivots.shape[:2]))
+
+
+def _reduced_rows(found: elimination.Echelon, moduli: ModuliSet, wanted: Array | slice) -> Array:
+    """Wanted columns of the reduced rows (n, B, K, wanted) of echelon forms with K places for pivots.
 
     The rank may differ from matrix to matrix, and from prime to prime: rows without a pivot are 0.
     """
     pivots = to_backend(found.pivots, "cpu").astype(np.int64)
     has_pivot, (count, width) = pivots >= 0, (pivots.shape[-1], found.words.shape[-1])
-    there = partial(np.asarray, like=found.words)
-    begins = there(np.where(has_pivot, pivots, width))
-    is_own = np.arange(width, like=found.words) >= begins[..., None]  # the rest are factors
-    echelon = np.where(is_own, found.words[:, :, :count], np.uint32(0))
-    upper = np.take_along_axis(echelon, there(np.maximum(pivots, 0))[:, :, None], axis=-1)
+    there, rows = partial(np.asarray, like=found.words), found.words[:, :, :count]
+    begins = there(np.where(has_pivot, pivots, width))[..., None]
+
+    def without_factors(x: Array, places: Array) -> Array:
+        return np.where(places >= begins, x, np.uint32(0))
+
+    at = there(np.maximum(pivots, 0))[:, :, None]
+    upper = without_factors(np.take_along_axis(rows, at, axis=-1), at)
     if not has_pivot.all():
         upper = np.where(there(has_pivot)[:, :, None], upper, elimination.identity(count, found.words))
-    right = echelon[..., start:]
+    right = without_factors(rows[..., wanted], np.arange(width, like=found.words)[wanted])
     out = np.empty_like(right, order="C")
     kernels_of(out).solve_upper(upper, right, moduli, out)
     return out
@@ -89,7 +101,7 @@ def any_solutions(words: Array, columns: int, moduli: ModuliSet, place: Place) -
     # An extra row receives the values of all rows without a pivot, which are 0.
     placed = np.zeros_like(words, shape=(n, matrices, columns + 1, width - columns), order="C")
     i, b = (np.arange(length, like=words) for length in (n, matrices))
-    placed[i[:, None, None], b[:, None], at] = _reduced_rows(found, moduli, columns)
+    placed[i[:, None, None], b[:, None], at] = _reduced_rows(found, moduli, slice(columns, None))
     return placed[:, :, :columns].reshape(out.shape)
 
 
