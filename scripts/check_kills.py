@@ -42,6 +42,9 @@ INPUTS = (
     "random wide --shape 60,12,20 --bits 64 --seed 11 --chunk 4,12,20",
     "random right --shape 60,12,2 --bits 64 --seed 12 --chunk 4,12,2",
     "random fields --primes 998244353 --count 65536 --seed 1 --chunk 4096",
+    "random great --primes 998244353 --shape 1400,1500 --seed 2 --chunk 400,400",
+    "slice great regular :,:1400",
+    "slice great sides :,:3",
 )
 OUTPUT, STATE = "OUTPUT", "STATE"
 TO_STORES = {
@@ -75,6 +78,9 @@ TO_STORES = {
     "solve --any -o": f"solve wide right --any -o {OUTPUT} --denominators {OUTPUT}-d --bits 8000",
     "solve --modulo -o": f"solve square square --modulo {2**61 - 1} -o {OUTPUT}",
     "rank -o": f"rank square -o {OUTPUT}",
+    "nullspace -o": f"nullspace wide -o {OUTPUT}",
+    "nullspace of a great matrix": f"nullspace great -o {OUTPUT}",
+    "rref of a great matrix": f"rref great -o {OUTPUT}",
     "resultant -o": f"resultant polynomial polynomial -o {OUTPUT}",
 }
 CHECKPOINTED = {
@@ -92,6 +98,9 @@ CHECKPOINTED = {
     "solve --any": f"solve wide right --any --checkpoint {STATE}",
     "solve --modulo": f"solve square square --modulo {2**61 - 1} --checkpoint {STATE}",
     "resultant": f"resultant polynomial polynomial --checkpoint {STATE}",
+    "det of a great matrix": f"det regular --checkpoint {STATE}",
+    "rank of a great matrix": f"rank great --checkpoint {STATE}",
+    "solve of a great matrix": f"solve regular sides --checkpoint {STATE}",
 }
 AGAIN = {"export": f"export x {OUTPUT}.txt --overwrite"}
 COMMANDS = TO_STORES | CHECKPOINTED | AGAIN

@@ -1,6 +1,7 @@
 """Commands of linear algebra and ``resultant``: exact results, printed or written to stores."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ from rnsdask.cli.printing import (
     number_text,
     print_json,
     size_text,
+    tell_derived,
     tell_done,
 )
 from rnsdask.core.ways import Message
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
     from rnsdask.core.moduli import ModuliSet
     from rnsdask.jobs.cost import Cost
+    from rnsdask.jobs.elimination import Elimination
     from rnsdask.jobs.exact_results import Problem
     from rnsdask.jobs.sources import Source
     from rnsdask.jobs.writing import Transfer
@@ -144,6 +147,18 @@ def rref(path: str, **options: Any) -> None:
         return form[0] if len(form) == 1 else tuple(form)
 
     _compute("rref", [path], function, **options)
+
+
+@click.command(cls=Command)
+@store_argument
+@_with_results
+def nullspace(path: str, **options: Any) -> None:
+    """Print bases of the nullspaces of the matrices in STORE.
+
+    They are the columns of matrices, of which there are as many as the rank leaves: matrices of one rank.
+    Null vectors of integers have no common factor.
+    """
+    _compute("nullspace", [path], _of_matrix("nullspace"), **options)
 
 
 @click.command(cls=Command)
@@ -252,32 +267,134 @@ def _compute(
     of_fields = rows.divide_by.name in sources[0].info.system.table
     if of_fields and (wants_moduli or denominators):
         refuse("--denominators and options of moduli are for integers; these are elements of fields")
-    if of_fields and checkpoint is not None:
-        refuse("--checkpoint is for integers; results of elements of fields resume with -o and --resume")
+    great = None
+    if of_fields and (output is not None or operation not in ("rref", "nullspace")):
+        from rnsdask.jobs import elimination
+
+        great = elimination.prepare(operation, sources, options["backend"], about or {})
+    if of_fields and checkpoint is not None and great is None:
+        refuse(
+            "--checkpoint is for integers, and for one matrix of elements of prime fields in several chunks, "
+            "of more than 1024 rows and columns; rref and nullspace of that need -o"
+        )
+    if checkpoint is not None and operation == "nullspace" and great is None:
+        refuse("--checkpoint of nullspace is for elements of prime fields")
     are_rational = operation in ("rref", "solve") and not of_fields and "modulo" not in (about or {})
     if are_rational and (output is None) != (denominators is None):
         refuse("results over the rationals are two stores: give -o and --denominators, or neither")
-    if output is not None and of_fields and operation != "rank":
-        from rnsdask.jobs.exact_results import chunks_of, computing, waiting_numbers
 
-        parameters, backend = about or {}, options["backend"]
-        how: dict[str, Any] = {
-            "of_fields": True,
-            "read_in": lambda source: chunks_of(operation, source, backend, parameters),
-            "waiting": lambda *arrays: waiting_numbers(operation, *arrays),
-            "memory": lambda array, *_: {"passes": computing(operation, array)},
-        }
+    def compute(connection: Connection, backend: str | None = None) -> None:
+        how = {**options, "connection": connection, "backend": backend or options["backend"]}
+        if output is not None and of_fields and operation != "rank":
+            _derive(operation, sources, output, function, mode=mode, **(about or {}), **how)
+        else:
+            targets = [path for path in (output, denominators) if path is not None]
+            how |= {"about": about or {}, "checkpoint": checkpoint}
+            _compute_integers(operation, sources, function, targets, moduli, mode, **how)
 
-        def in_an_array(*arrays: Any) -> Any:
-            found = function(*arrays)
-            is_one = found.ndim == 0  # but a store has at least one axis
-            return function(arrays[0][None], *arrays[1:]) if is_one else found
-
-        derive(operation, paths, output, in_an_array, mode=mode, **how, **(about or {}), **options)
+    if great is None and operation == "nullspace":
+        _after_ranks(sources[0], compute, options["connection"], options["backend"])
+    elif great is None:
+        compute(options["connection"])
     else:
-        targets = [path for path in (output, denominators) if path is not None]
-        how = {"about": about or {}, "checkpoint": checkpoint}
-        _compute_integers(operation, sources, function, targets, moduli, mode, **how, **options)
+        how = {name: option for name, option in options.items() if name != "backend"}  # the matrix has it
+        _compute_in_panels(great, output, mode, compute, checkpoint=checkpoint, **how)
+
+
+def _after_ranks(
+    source: "Source",
+    compute: Callable[[Connection], None],
+    connection: Connection,
+    backend: str,
+) -> None:
+    """Compute what needs ranks before it can be planned, within the memory that ranks take."""
+    from rnsdask.jobs.exact_results import prepare
+    from rnsdask.jobs.memory_plan import fitting
+
+    try:
+        work = prepare("rank", [source], _of_matrix("rank"), backend).work
+    except ValueError as error:
+        refuse(Message(f"nullspace of {source.path}: ", error))
+    with connection(work) as client, fitting(work, client, backend=backend):
+        compute(lambda _: nullcontext(client))
+
+
+def _derive(
+    operation: str,
+    sources: "list[Source]",
+    output: str,
+    function: Callable[..., Any],
+    *,
+    mode: dict[str, bool],
+    connection: Connection,
+    backend: str,
+    progress: bool,
+    as_json: bool,
+    **about: Any,
+) -> None:
+    """Write results over fields, which are a lazy array, to a new store."""
+    from rnsdask.jobs.exact_results import chunks_of, computing, plan_in_blocks
+
+    infos = [source.info for source in sources]
+    how: dict[str, Any] = {
+        "of_fields": True,
+        "read_in": lambda source: chunks_of(operation, source, backend, about),
+        "plan": lambda *arrays: plan_in_blocks(operation, infos, *arrays),
+        "memory": lambda array, *_: {"passes": computing(operation, array)},
+    }
+    how |= {"connection": connection, "backend": backend, "progress": progress, "as_json": as_json}
+
+    def in_an_array(*arrays: Any) -> Any:
+        found = function(*arrays)
+        is_one = found.ndim == 0  # but a store has at least one axis
+        return function(arrays[0][None], *arrays[1:]) if is_one else found
+
+    derive(operation, [source.path for source in sources], output, in_an_array, mode=mode, **how, **about)
+
+
+def _compute_in_panels(
+    great: "Elimination",
+    output: str | None,
+    mode: dict[str, bool],
+    otherwise: Callable[..., None],
+    *,
+    checkpoint: str | None,
+    connection: Connection,
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Eliminate one great matrix panel by panel, with a working store, or `otherwise` where memory holds it.
+
+    Workers share a matrix in their memory.
+    """
+    from rnsdask.jobs import elimination as job
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.memory_plan import fitting
+    from rnsdask.store import Decision
+
+    if output is not None:
+        check_store_path(output)
+    written = job.output_of(great, output, **mode)
+    if written is not None and written.check() is Decision.DONE:
+        tell_done(great.operation, {"output": str(output)}, as_json)
+        return
+    with connection(great.work_in_memory) as client:
+        if client is not None and checkpoint is not None:
+            refuse("--checkpoint of a matrix of elements of fields is for the threads of this process alone")
+        group = 0 if client is not None else great.choose(written, checkpoint)
+        if not group:
+            otherwise(lambda _: nullcontext(client), None if client else great.backend)
+            return
+        with fitting(great.work(group), backend=great.backend), measured() as cost:
+            done = job.run(great, written, group, checkpoint=checkpoint, progress=progress)
+    problem, transfer = done.problem, done.transfer
+    cost.record(great.operation, problem.size, problem.nbytes)
+    if done.values:
+        _tell(problem, done.values, {str(output): transfer} if transfer else {}, cost, progress, as_json)
+    elif transfer:
+        paths = [source.path for source in great.sources]
+        fields: dict[str, Any] = {"shape": done.shape, "bytes_between": done.bytes_between}
+        tell_derived(great.operation, paths, str(output), transfer, cost, as_json, **fields)
 
 
 def _compute_integers(
@@ -391,6 +508,7 @@ EXACT_RESULTS = (
         "They are det(z - A) of the matrices A along the last two axes, the coefficient of z**0 first.",
     ),
     rref,
+    nullspace,
     solve,
     resultant,
 )

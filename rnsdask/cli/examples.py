@@ -223,6 +223,13 @@ $ rnsdask rref w.zarr
 1,1     0
 1,2     1
 """,
+    "nullspace": """
+# w.zarr holds the matrix 1 2 3; 2 4 7, which takes -2 1 0 to 0
+$ rnsdask nullspace w.zarr
+0,0     -2
+1,0     1
+2,0     0
+""",
     "solve": """
 # m.zarr holds the matrix 2 1; 1 3, and v.zarr the vector 1 1
 $ rnsdask solve m.zarr v.zarr

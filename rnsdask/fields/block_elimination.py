@@ -145,14 +145,14 @@ def factor_panel(block: Array, found: Found, *, moduli: ModuliSet, keeps: bool) 
     Unless the panel `keeps` them, rows that have pivots are dropped.
     """
     dropped, steps = found.order.shape[1] - block.shape[1], []
-    for start, primes in _groups(found.ranks):
+    for start, primes in groups(found.ranks):
         rows, first = block[primes], start - dropped
-        form = elimination.echelon(rows[:, first:], _some(moduli, primes), block.shape[-1])
+        form = elimination.echelon(rows[:, first:], some_moduli(moduli, primes), block.shape[-1])
         above = rows[:, : first if keeps else 0]
-        for count, members in _groups(to_backend(form.ranks, "cpu")[:, 0]):
-            part = _within(primes, members)
+        for count, members in groups(to_backend(form.ranks, "cpu")[:, 0]):
+            part = within(primes, members)
             few = elimination.Echelon(*(getattr(form, each.name)[members] for each in fields(form)))
-            steps.append(_step(part, start, count, few, above[members].copy(), _some(moduli, part)))
+            steps.append(_step(part, start, count, few, above[members].copy(), some_moduli(moduli, part)))
     least = min(step.stop for step in steps)
     return Panel(tuple(steps), keeps, dropped, 0 if keeps else least - dropped)
 
@@ -170,7 +170,7 @@ def _step(
         form.products[:, 0],
         order if is_moved else None,
         words,
-        _inverse_of_lower(words[:, :count, :count], moduli),
+        inverse_of_lower(words[:, :count, :count], moduli),
         above,
     )
 
@@ -187,7 +187,7 @@ def found_after(panel: Panel, found: Found, *, first_column: int, moduli: Moduli
             moved = to_backend(step.order, "cpu").astype(np.int64)
             order[primes, start:] = np.take_along_axis(order[primes][:, start:], moved, axis=1)
         new = to_backend(step.products, "cpu").astype(np.uint64)
-        sizes = np.array(_some(moduli, primes).moduli, dtype=np.uint64)
+        sizes = np.array(some_moduli(moduli, primes).moduli, dtype=np.uint64)
         products[primes] = (products[primes] * new % sizes).astype(np.uint32)
     return Found(ranks, products, pivots, order)
 
@@ -207,7 +207,7 @@ def apply_panel(block: Array, panel: Panel, *, moduli: ModuliSet) -> Array:
     for step in steps:
         first, primes = step.start - panel.dropped, step.primes
         rows = block[primes]
-        top, rest = _cleared(_reordered(rows[:, first:], step.order), step, _some(moduli, primes))
+        top, rest = _cleared(_reordered(rows[:, first:], step.order), step, some_moduli(moduli, primes))
         end = first + step.count - panel.drops
         if panel.keeps:
             out[primes, :first] = rows[:, :first]
@@ -247,7 +247,7 @@ def _subtract(x: Array, left: Array, right: Array, moduli: ModuliSet) -> Array:
     return apply("subtract", (x, multiply(left, right, moduli)), RNS(moduli), "wrap")
 
 
-def _inverse_of_lower(words: Array, moduli: ModuliSet) -> Array:
+def inverse_of_lower(words: Array, moduli: ModuliSet) -> Array:
     """Inverses of triangles (g, count, count), of which the factors below the diagonal are given."""
     count = words.shape[-1]
     places: Array = np.arange(count, like=words)
@@ -275,7 +275,7 @@ def upper_of(panel: Panel, *, moduli: ModuliSet) -> Upper:
         if step.count:
             at = step.pivots[:, None]
             square = np.take_along_axis(step.words[:, : step.count], at, axis=-1)
-            inverse = _inverse_of_upper(square, _some(moduli, step.primes))
+            inverse = _inverse_of_upper(square, some_moduli(moduli, step.primes))
             steps.append(
                 UpperStep(step.primes, step.start, inverse, np.take_along_axis(step.above, at, axis=-1))
             )
@@ -295,7 +295,7 @@ def reduce_by(block: Array, upper: Upper, *, moduli: ModuliSet) -> Array:
         used = _used_columns(rows[:, start:stop])
         if used is None:
             continue
-        few = _some(moduli, step.primes)
+        few = some_moduli(moduli, step.primes)
         solved = multiply(step.inverse, rows[:, start:stop][..., used], few)
         above = _subtract(rows[:, :start][..., used], step.above, solved, few)
         out = block.copy() if out is None else out
@@ -311,7 +311,7 @@ def reduced_block(panel: Panel, upper: Upper, *, moduli: ModuliSet, rows: int) -
 
     Its own panel has reduced it, so that its pivots' columns are those of an identity matrix.
     """
-    out = _form_of(panel, len(moduli), rows)
+    out = form_of(panel, len(moduli), rows)
     places = np.arange(len(moduli), like=out)
     for step in panel.steps:
         out[places[step.primes][:, None], :, step.pivots] = 0
@@ -322,7 +322,7 @@ def reduced_block(panel: Panel, upper: Upper, *, moduli: ModuliSet, rows: int) -
     return out
 
 
-def _form_of(panel: Panel, primes: int, rows: int) -> Array:
+def form_of(panel: Panel, primes: int, rows: int) -> Array:
     """Echelon form (n, rows, columns) of a block column; a new array."""
     like = panel.steps[0].words
     out = np.zeros_like(like, shape=(primes, rows, like.shape[-1]), order="C")
@@ -452,7 +452,7 @@ def packed_block(panel: Panel, *, moduli: ModuliSet, first_column: int) -> Array
     A factor stands in the column of the number of its pivot, as :meth:`.Kernels.eliminate` has it.
     """
     step = panel.steps[0]
-    form = _form_of(panel, len(moduli), step.start + step.words.shape[1])
+    form = form_of(panel, len(moduli), step.start + step.words.shape[1])
     return _with_factors(form, panel, first_column, is_own=True)
 
 
@@ -513,21 +513,22 @@ def permutation_block(found: Found, panel: Panel, *, part: tuple[int, int]) -> A
 # ---- primes -----------------------------------------------------------------------------------------------
 
 
-def _groups(values: NDArray[np.int64]) -> Iterator[tuple[int, Primes]]:
+def groups(values: NDArray[np.int64]) -> Iterator[tuple[int, Primes]]:
     """Each value that there is, with its positions."""
     found = np.unique(values).tolist()
     for value in found:
         yield value, slice(None) if len(found) == 1 else np.flatnonzero(values == value).tolist()
 
 
-def _within(primes: Primes, members: Primes) -> Primes:
+def within(primes: Primes, members: Primes) -> Primes:
     """Positions of some members of some primes."""
     if isinstance(members, slice):
         return primes
     return members if isinstance(primes, slice) else [primes[i] for i in members]
 
 
-def _some(moduli: ModuliSet, primes: Primes) -> ModuliSet:
+def some_moduli(moduli: ModuliSet, primes: Primes) -> ModuliSet:
+    """Moduli at some positions."""
     return moduli if isinstance(primes, slice) else unchecked_set([moduli[i] for i in primes])
 
 

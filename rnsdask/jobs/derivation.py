@@ -50,6 +50,7 @@ def prepare(
     waiting: Callable[..., int] = lambda *_: 0,
     passes: Callable[..., int] = lambda *_: 1,
     memory: Callable[..., Mapping[str, Any]] = lambda *_: {},
+    plan: Callable[..., Work | None] = lambda *_: None,
     **parameters: Any,
 ) -> Derivation:
     """Check a job that derives an array from stores; nothing is computed.
@@ -59,8 +60,8 @@ def prepare(
     (:meth:`.Source.array_with`). `read_in` returns the chunks that a source is opened in. These take the
     arrays, too: `waiting` returns how many numbers wait for others in memory, in addition to chunks that are
     cut and joined; `passes` how often each chunk is read; `memory` the arguments of :func:`.describe` that do
-    not follow from the stores. `parameters` are all else that the result depends on, and can be written as
-    JSON.
+    not follow from the stores; `plan` may return the whole of it. `parameters` are all else that the result
+    depends on, and can be written as JSON.
     """
     opened = {
         source.path: source.array_with(method, backend=backend, chunks=read_in(source)) for source in sources
@@ -71,7 +72,9 @@ def prepare(
         raise ValueError("it is one number, and a store has at least one axis; 5:6 selects an array of one")
     array = made.with_storable_chunks()
     fields = memory(*arrays)
-    work = _work(operation, list(opened.values()), made, array, sources, waiting(*arrays), fields)
+    work = plan(*arrays) or _work(
+        operation, list(opened.values()), made, array, sources, waiting(*arrays), fields
+    )
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     job = job_hash(operation, inputs, **parameters)
     once = tuple({source.path: source for source in sources}.values())

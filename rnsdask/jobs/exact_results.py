@@ -55,11 +55,12 @@ _RANK_BYTES, _INT_BYTES, _INT_BYTES_OF_BYTE = 40, 80, 4
 """Estimated bytes: half those of a rank; those of any other result and its text, and for each byte of it."""
 
 
-_WAITING = {"det": 1.0, "rank": 1.0, "solve": 1.25, "rref": 1.25}
-"""Matrices' sizes that wait between tasks where matrices are in block columns, the plan's factor 2 left out.
+_WAITING = {"det": 0.875, "rank": 0.875, "solve": 1.625, "rref": 1.625, "nullspace": 1.625}
+"""Matrices' sizes that wait between tasks where matrices are in block columns. Measured on 8192 and 16,384
+rows with all that the tasks of two threads take: 0.95 and 1.8."""
 
-Measured on 3072 rows in 24 blocks: with all that the tasks of two threads take, 2.0, 2.0, 2.4 and 2.4.
-"""
+_TASK_BLOCKS = 3
+"""Block columns that a task makes."""
 
 _SIDE, _SIDE_OF_INTEGERS, _SIDE_OF_CHARPOLY = 2**16, 2**13, 320
 """Rows of a matrix on which a GPU computes for about a second for each GB. Over fields, 4096 rows took
@@ -128,12 +129,34 @@ def chunks_of(operation: str, source: Source, backend: str, parameters: Mapping[
     return {last - 1: -1, last: width_of_blocks(shape, min(info.chunks[-1], info.shape[-1]))}
 
 
-def waiting_numbers(operation: str, *arrays: Any) -> int:
-    """Numbers that wait in memory where matrices are in block columns: all of them, and more of some."""
+def plan_in_blocks(operation: str, infos: Sequence[store.StoreInfo], *arrays: Any) -> Work | None:
+    """Describe a job on matrices in block columns, opened as lazy arrays; None if each is whole."""
     of_blocks = operation in _WAITING and lu.name in arrays[0].system.table
     if not of_blocks or not any(is_in_blocks(array.words) for array in arrays if array.ndim > 1):
-        return 0
-    return int(_WAITING[operation] * sum(int(array.size) for array in arrays))
+        return None
+    return work_in_blocks(operation, infos, max(map(int, arrays[0].words.chunks[-1])))
+
+
+def work_in_blocks(operation: str, infos: Sequence[store.StoreInfo], width: int) -> Work:
+    """Describe a job on matrices in block columns of a width, which wait in memory for one another."""
+    info, rows, columns = infos[0], infos[0].shape[-2], infos[0].shape[-1]
+    # Until it is cut into block columns, a stored column of chunks waits whole.
+    uncut = min(1, info.chunks[-1] / columns) if info.grid[-2] > 1 else 0
+    waiting = (_WAITING[operation] + uncut) * sum(one.count for one in infos)
+    words = max(one.system.words32 for one in infos)
+    return Work(
+        operation,
+        words,
+        rows * width,
+        -(-columns // width),
+        _TASK_BLOCKS,
+        direct=all(one.has_chunk_files for one in infos),
+        held=int(waiting * words * RESIDUE_DTYPE.itemsize) // 2,  # the plan counts twice as much
+        workspace=min(INT8_BYTES * rows * width, INT8_GREATEST) + min(LU_BYTES * rows * width, LU_WORKSPACE),
+        passes=columns / _SIDE,
+        batches=False,
+        whole=f"matrices of shape {info.shape[-2:]} by block columns of {width}",
+    )
 
 
 def prepare(
@@ -169,6 +192,9 @@ def _work(
     operation: str, sources: Sequence[Source], arrays: Sequence[Any], results: Sequence[Any], axes: int
 ) -> Work:
     """Describe the job by its largest chunk, with images modulo the primes that are computed together."""
+    infos = [source.info for source in sources]
+    if (work := plan_in_blocks(operation, infos, *arrays)) is not None:
+        return work
     largest = max(arrays, key=lambda array: math.prod(array.words.chunksize))
     rows, *chunks = (max(1, int(length)) for length in largest.words.chunksize)
     one = np.zeros(1, dtype=largest.words.dtype, like=meta_from_array(largest.words))
@@ -186,14 +212,13 @@ def _work(
     workspace = min(INT8_BYTES * entries, INT8_GREATEST) + min(LU_BYTES * entries, LU_WORKSPACE)
     if axes == 3:  # matrices of polynomials, with several copies of their values
         workspace += _COPIES * RESIDUE_DTYPE.itemsize * VALUES_WORDS
-    held = waiting_numbers(operation, *arrays) * rows * RESIDUE_DTYPE.itemsize
     return memory_plan.describe(
         operation,
         [largest.system],
         ChunkPlan(largest.shape, tuple(chunks)),
-        [source.info for source in sources],
+        infos,
         beside=words / rows,
-        held=held + each * sum(int(result.size) for result in results),
+        held=each * sum(int(result.size) for result in results),
         workspace=workspace,
         passes=computing(operation, largest),
     )
@@ -240,10 +265,11 @@ def integers(
                 found = compute(list(results), client)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise JobError(Message(f"{named}: ", error)) from error
-    return [_as_ints(part) for part in found]
+    return [as_ints(part) for part in found]
 
 
-def _as_ints(part: Any) -> NDArray[np.object_]:
+def as_ints(part: Any) -> NDArray[np.object_]:
+    """Return a result as an array of Python ints."""
     return part.to_ints() if isinstance(part, NumberArray) else np.asarray(to_backend(part, "cpu"), object)
 
 

@@ -117,6 +117,8 @@ class Work:
         Moduli of a number, by whose pairs tables are made.
     passes : float
         How much is computed with what is read, as :class:`.Footprint` has it.
+    batches : bool
+        Whether a task converts numbers, or decides some exactly, in batches.
     whole : str
         What the job is computed of, as messages call it, where it is not in chunks that could be smaller.
     """
@@ -134,6 +136,7 @@ class Work:
     workspace: int = 0
     moduli: int = 0
     passes: float = 0
+    batches: bool = True
     whole: str = ""
 
     def gpus(self, available: int) -> int:
@@ -225,7 +228,8 @@ class Place:
         Where a GPU computes, the host has only the chunks that are read and written.
         """
         gpu, threads = self.device is not None, min(threads, work.chunks)
-        batch, tables = min(_BATCH_ARRAYS * work.chunk_bytes, _BATCH_BYTES), work.table_bytes(gpu=gpu)
+        batch = min(_BATCH_ARRAYS * work.chunk_bytes, _BATCH_BYTES) if work.batches else 0
+        tables = work.table_bytes(gpu=gpu)
         computing = threads * (int(work.chunk_bytes * (work.arrays_read + work.arrays)) + batch)
         # A piece that waits may be a view of a chunk twice its size.
         waiting = work.chunks * GRAPH_BYTES + 2 * work.held if self.local else 0

@@ -91,6 +91,15 @@ def width_of_blocks(shape: tuple[int, int, int], longest: int) -> int:
     return width // longest * longest if longest <= width else -(-longest // -(-longest // width))
 
 
+def least_width(longest: int) -> int:
+    """Columns of the narrowest blocks that take no longer by the term, for chunks of up to `longest` columns.
+
+    Chunks are cut into equal parts, or joined.
+    """
+    parts = longest // LEAST_COLUMNS
+    return -(-longest // parts) if parts else LEAST_COLUMNS // longest * longest
+
+
 def in_block_columns(words: da.Array) -> da.Array:
     """Rechunk a matrix (n, rows, columns) to block columns, unless it has such as fit a chunk."""
     words = without_empty_chunks(words)

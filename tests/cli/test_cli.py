@@ -68,7 +68,7 @@ def test_version_and_help() -> None:
     reductions = {"max", "min", "sum", "gcd", "lcm", "bound", "prod", "eval", "topk", "compare"}
     derivations = {"sort", "cumsum", "cummax", "cummin", "extend", "shrink", "convert"}
     derivations |= {"concat", "convolve", "ntt", "powmod", "batchgcd", "slice", "rechunk", "reshape"}
-    algebra = {"det", "rank", "charpoly", "rref", "solve", "resultant"}
+    algebra = {"det", "rank", "charpoly", "rref", "nullspace", "solve", "resultant"}
     others = {
         "moduli",
         "import",

@@ -68,6 +68,7 @@ COMMANDS = {
     "rank": "m.zarr",
     "charpoly": "m.zarr",
     "rref": "m.zarr",
+    "nullspace": "m.zarr",
     "solve": "m.zarr v.zarr",
     "resultant": "x.zarr y.zarr",
     "kernels": "list",

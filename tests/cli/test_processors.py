@@ -62,8 +62,9 @@ COMMANDS = [
         for name in ("det", "rank", "charpoly")
         for store in ("fields", "field_parts", "field")
     ),
-    *(f"{name} field_parts -o out" for name in ("det", "charpoly", "rref")),
+    *(f"{name} field_parts -o out" for name in ("det", "charpoly", "rref", "nullspace")),
     "rref parts",
+    "nullspace parts",
     "rank fields -o out",
     *(f"{name} matrices -o out" for name in ("det", "rank", "charpoly")),
     "det polynomials --variables 1",
