@@ -393,7 +393,8 @@ def _compute_in_panels(
         _tell(problem, done.values, {str(output): transfer} if transfer else {}, cost, progress, as_json)
     elif transfer:
         paths = [source.path for source in great.sources]
-        fields: dict[str, Any] = {"shape": done.shape, "bytes_between": done.bytes_between}
+        between = {"read": done.working.bytes_read, "written": done.working.bytes_written}
+        fields: dict[str, Any] = {"shape": done.shape, "bytes_between": between}
         tell_derived(great.operation, paths, str(output), transfer, cost, as_json, **fields)
 
 

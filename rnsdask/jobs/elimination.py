@@ -24,6 +24,7 @@ from rnsdask import store
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.backend import Array, has_gpu, to_backend
 from rnsdask.core.errors import JobError
+from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.messages import tell
 from rnsdask.core.place import ALONE, Place
 from rnsdask.core.places import local_path
@@ -59,7 +60,7 @@ _NAMES = "words", "records"
 _TASK_BLOCKS, _TASK_BLOCKS_UP = 4, 6
 """Block columns that a task takes beside its own: downwards, and upwards with its own and a panel."""
 
-_OWN_BLOCKS = 9
+_OWN_BLOCKS = 7
 """Block columns beside the group: a panel, and those with which the next one is found and written."""
 
 
@@ -180,17 +181,17 @@ def output_of(elimination: Elimination, path: str | None, **mode: bool) -> store
 
 @dataclass(frozen=True)
 class Done:
-    """Results of a job, and the problem with the bytes that were read.
+    """Results of a job, and the working store, which may be removed by now.
 
-    These are `values`, as :func:`.exact_results.integers` returns them, or what was written to the output, an
-    array of a `shape`. `bytes_between` were written to the working store.
+    Results are `values`, as :func:`.exact_results.integers` returns them, or what was written to the output,
+    an array of a `shape`.
     """
 
     problem: Problem
     values: list[NDArray[np.object_]]
     transfer: Transfer | None
     shape: tuple[int, ...]
-    bytes_between: int
+    working: WorkingStore
 
 
 def run(
@@ -219,14 +220,14 @@ def run(
                     (transfer,) = write_integers(values, None, [output], progress=progress)
     except ValueError as error:
         raise JobError(Message(f"{named}: ", error)) from error
-    size = sum(source.info.count for source in elimination.sources)
-    work = elimination.work(group)
-    problem = Problem(
-        elimination.operation, elimination.sources, tuple, (), work, size, working.bytes_read, elimination.job
-    )
+    infos = [source.info for source in elimination.sources]
+    size = sum(info.count for info in infos)
+    nbytes = sum(info.count * info.system.words32 for info in infos) * RESIDUE_DTYPE.itemsize
     if transfer is not None:
-        transfer = replace(transfer, bytes_read=working.bytes_read)
-    return Done(problem, values, transfer, tuple(result.shape), working.bytes_written)
+        transfer = replace(transfer, bytes_read=nbytes)
+    about = elimination.work(group), size, nbytes, elimination.job
+    problem = Problem(elimination.operation, elimination.sources, tuple, (), *about)
+    return Done(problem, values, transfer, tuple(result.shape), working)
 
 
 # ---- where panels are kept --------------------------------------------------------------------------------
@@ -330,17 +331,27 @@ def _reduced(working: WorkingStore, group: range, panels: range, map_columns: Ma
     """Read block columns, and reduce them by the panels before them, each of which is read once."""
     with mapping(None) as map_chunks:
         columns, nbytes = read_columns(working.layout, group, working.backend, map_chunks)
-    working.bytes_read += nbytes
+    working.source_bytes += nbytes
     for k in panels:
         columns = list(_apply(working.read_panel(k), columns, working.layout, map_columns))
     return columns
 
 
 def _apply(panel: Panel, columns: list[Array], layout: Layout, map_columns: Map) -> Iterator[Array]:
-    """Reduce block columns on all threads, and empty the list: each is in memory once."""
+    """Reduce block columns on all threads, and empty the list: each is in memory once.
+
+    They stay where they are. As new arrays of many threads they would be scattered over the allocator's
+    arenas, and take twice the memory.
+    """
     apply = Call(blocks.apply_panel, {"moduli": layout.moduli})
+
+    def reduce(block: Array) -> Array:
+        rest = block[:, panel.drops :]
+        rest[...] = apply(block, panel)
+        return rest
+
     taken = (columns.pop(0) for _ in range(len(columns)))
-    return iter(map_columns(lambda block: apply(block, panel), taken))
+    return iter(map_columns(reduce, taken))
 
 
 # ---- results ----------------------------------------------------------------------------------------------

@@ -108,6 +108,8 @@ class WorkingStore:
         Processor of the panels that are read.
     bytes_read, bytes_written : int
         Bytes of tiles and records so far, by all threads.
+    source_bytes : int
+        Bytes of the chunks of A and B that were read.
     """
 
     layout: Layout
@@ -116,6 +118,7 @@ class WorkingStore:
     backend: str
     bytes_read: int = 0
     bytes_written: int = 0
+    source_bytes: int = 0
     _lock: Any = field(default_factory=Lock)
 
     @classmethod

@@ -238,6 +238,46 @@ def test_a_sort_in_runs_is_not_above_its_part_of_memory(
     assert planned["threads"] == 2
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize("command", ["det", "rref", "nullspace"])
+def test_a_great_matrix_is_not_above_its_memory(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In memory plans are near the peak; with less than that, panels are in a working store."""
+    monkeypatch.chdir(tmp_path)
+    words = np.random.default_rng(1).integers(0, 2**31 - 1, (1, 6144, 6144)).astype(np.uint32)
+    words[:, 4000:] = words[:, :2144]
+    rd.FieldArray(words, rd.PrimeFields([2**31 - 1])).to_zarr("great.zarr", chunks=(1024, 1024))
+    job = [command, "great.zarr", *(OUT if command != "det" else []), *HOST]
+    planned, taken = peaks(tmp_path, job, 2)
+    # The interpreter alone is planned with twice what it takes.
+    assert taken["peak"] <= planned["host"] < 1.7 * taken["peak"]
+    limit = 500 * 10**6
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_RSS, ({limit}, {limit}))"
+    expected = content_hash("out.zarr")
+    shutil.rmtree("out.zarr", ignore_errors=True)
+    Path("log").unlink()
+    done = subprocess.run(
+        [sys.executable, "-c", limited + MEASURED, *job, "--log-json", "log"],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+        env={**os.environ, "DASK_NUM_WORKERS": "2"},
+    )
+    assert done.returncode == 0, done.stderr
+    (peak,) = (int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("peak "))
+    (planned,) = (e for e in map(json.loads, Path("log").read_text().splitlines()) if e["event"] == "plan")
+    print(peak, planned)
+    assert peak <= planned["host"] <= limit
+    assert content_hash("out.zarr") == expected
+
+
+def content_hash(path: str) -> list[bytes]:
+    return [file.read_bytes() for file in sorted(Path(path, "c").rglob("*")) if file.is_file()]
+
+
 def write_long() -> None:
     """Write integers of 60,000 digits, which take 6,200 moduli, as a store and as text."""
     values = [9**62_400 - 7 * i for i in range(3)]
