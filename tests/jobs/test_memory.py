@@ -251,8 +251,9 @@ def test_a_great_matrix_is_not_above_its_memory(
     rd.FieldArray(words, rd.PrimeFields([2**31 - 1])).to_zarr("great.zarr", chunks=(1024, 1024))
     job = [command, "great.zarr", *(OUT if command != "det" else []), *HOST]
     planned, taken = peaks(tmp_path, job, 2)
-    # The interpreter alone is planned with twice what it takes.
-    assert taken["peak"] <= planned["host"] < 1.7 * taken["peak"]
+    assert taken["peak"] <= planned["host"]
+    # The interpreter takes 150 MB, and is planned with more than twice that.
+    assert planned["host"] - memory_plan._PROCESS_BYTES < 1.6 * (taken["peak"] - 150 * 10**6)
     limit = 500 * 10**6
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_RSS, ({limit}, {limit}))"
     expected = content_hash("out.zarr")
