@@ -48,6 +48,7 @@ from rnsdask.lazy.call import Call
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.matrices import common_rank
 from rnsdask.lazy.write import removing_failed
+from rnsdask.store.identity import Identity
 
 Map: TypeAlias = Callable[..., Any]
 """A parallel ``map`` that returns results in order."""
@@ -76,7 +77,7 @@ class Elimination:
     layout: Layout
     backend: str
     unique: bool
-    job: str
+    job: Identity
 
     def work(self, group: int) -> Work:
         """Describe the job with groups of that many block columns."""

@@ -24,6 +24,7 @@ from rnsdask.fields.block_elimination import Found, Panel
 from rnsdask.fields.stored_panels import first_row, found_of, panel_of, record_of, words_of
 from rnsdask.jobs.compute import mapping
 from rnsdask.jobs.hashes import result_hash
+from rnsdask.store.identity import Identity
 
 _TILES = 32
 """Tiles of a block column: one at most is read in vain where only rows from a pivot on are wanted."""
@@ -122,7 +123,7 @@ class WorkingStore:
     _lock: Any = field(default_factory=Lock)
 
     @classmethod
-    def at(cls, paths: Sequence[str], layout: Layout, job: str, backend: str) -> "WorkingStore":
+    def at(cls, paths: Sequence[str], layout: Layout, job: Identity, backend: str) -> "WorkingStore":
         """Begin the arrays at two paths, or go on with what the job has begun there.
 
         StoreError if another job has begun them, or they do not fit on the disk.
