@@ -88,6 +88,7 @@ from .lazy.functions import sign as sign
 from .lazy.functions import square as square
 from .lazy.functions import subtract as subtract
 from .lazy.functions import where as where
+from .lazy.groups import group_reduce as group_reduce
 from .lazy.growing import result_system as result_system
 from .lazy.histogram import histogram as histogram
 from .lazy.matmul import dot as dot

@@ -144,6 +144,11 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.argsort", "rd.argsort x.argsort"),
             Row("np.searchsorted", "rd.searchsorted"),
             Row("np.unique", "rd.unique"),
+            Row(
+                "np.add.reduceat np.maximum.reduceat np.bincount",
+                "rd.group_reduce",
+                "NumPy's take arrays too: `reduceat` ascending indices, `bincount` small integers.",
+            ),
             Row("np.partition np.argpartition np.lexsort", "", "`rd.sort`, `rd.argsort`, `x.topk`."),
             Row("da.topk da.argtopk", "x.topk x.argtopk"),
         ],

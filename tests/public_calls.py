@@ -454,6 +454,20 @@ def _add_reductions() -> None:
         INTEGERS,
     )
     row(
+        "rd.group_reduce",
+        lambda a: rd.group_reduce(a.x, np.arange(24) % 5, "sum"),
+        lambda v: (np.arange(5), [sum(v.x[k::5]) for k in range(5)]),
+    )
+    row(
+        "rd.group_reduce [lazy labels]",
+        lambda a: rd.group_reduce(a.m, da.from_array(np.array(list("abcaba")), chunks=4), "max"),
+        lambda v: (
+            np.array(list("abc")),
+            [[max(v.m[i, list(k)]) for k in ([0, 3, 5], [1, 4], [2])] for i in range(4)],
+        ),
+        INTEGERS,
+    )
+    row(
         "rd.searchsorted",
         lambda a: rd.searchsorted(rd.sort(a.x), a.y),
         lambda v: np.searchsorted(np.sort(v.x), v.y),

@@ -74,6 +74,8 @@ assert_type(rd.block([[m, m], [m, m]]), rd.RNSArray)
 assert_type(rd.split(x, 2), list[rd.RNSArray])
 assert_type(rd.unique(x % 10), rd.RNSArray)
 assert_type(rd.sort(x), rd.RNSArray)
+assert_type(rd.group_reduce(p, [1, 2], "sum")[1], rd.PositionalArray)
+assert_type(rd.group_reduce(p, [1, 2], "count")[1], Indices)
 assert_type(rd.argsort(x), Indices)
 
 # ---- reductions -------------------------------------------------------------------------------------------

@@ -20,8 +20,9 @@ from rnsdask.core.errors import abbreviate, brief, with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.public import public_function
 from rnsdask.core.reductions import REDUCTIONS
-from rnsdask.lazy import functions
+from rnsdask.lazy import functions, segments
 from rnsdask.lazy.elementwise import has
+from rnsdask.lazy.groups import SEGMENTS
 from rnsdask.lazy.integer_operands import are_integers, with_arrays
 from rnsdask.lazy.operands import check_no_array, find_lengths, is_number_array, is_true
 
@@ -102,9 +103,11 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     if not all(map(is_known, types)):
         return NotImplemented
     name = f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
-    if method not in ("__call__", "outer", "reduce", "accumulate"):
+    if method not in ("__call__", "outer", "reduce", "accumulate", "reduceat"):
         raise _refusal(name, inputs)
     given = _checked_options(name, options)
+    if method == "reduceat":
+        return _reduce_at(ufunc, name, inputs, **given)
     first, *others = inputs
     may_differ = ufunc.__name__ in _BY_MACHINE_INTEGERS and is_number_array(first)
     operands = [_operand(first), *map(_scalar if may_differ else _operand, others)]
@@ -168,6 +171,14 @@ def _apply_along(
     if wrong := next((key for key in given if key not in taken), None):
         raise TypeError(f"{name} of {with_article(type(x))} with {x.ndim} axes takes no {wrong}")
     return method(**given)
+
+
+def _reduce_at(ufunc: np.ufunc, name: str, inputs: Sequence[Any], axis: Any = 0) -> Any:
+    """Reduce segments of an array's axis, which begin at indices."""
+    x, indices = inputs
+    if not is_number_array(x) or (operation := _REDUCTIONS.get(ufunc.__name__)) not in SEGMENTS:
+        raise _refusal(name, inputs)
+    return segments.reduce_at(x, indices, axis, operation, name)
 
 
 def _outer(function: Callable[..., Any], a: Any, b: Any) -> Any:
@@ -371,6 +382,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "append": _append,
     "argsort": _make_sort("argsort"),
     "array_equal": _array_equal,
+    "bincount": segments.bincount,
     "convolve": _convolve,
     "pad": _pad,
     "result_type": _result_type,

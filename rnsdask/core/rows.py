@@ -418,12 +418,12 @@ def residues_modulo(x: Array) -> Array:
 
 @row("conversion", footprint=Footprint(4, 30))
 def widened(x: Array, *, wide: Any) -> Array:
-    """Residues in a system of more moduli."""
+    """Words in a system of more moduli or bits."""
 
 
 @row("conversion")
 def narrowed(x: Array, *, wide: Any, mode: Mode = "raise", locate: Locate = int) -> Array:
-    """Numbers of this system from their residues in one of more moduli."""
+    """Numbers of this system from their words in one of more moduli or bits."""
 
 
 @row("conversion")
@@ -467,6 +467,19 @@ def sum_along(words: Array, *, axes: Axes) -> Array:
 @row("reduction")
 def prod_along(words: Array, *, axes: Axes) -> Array:
     """Products of elements of a field along axes."""
+
+
+@row("reduction", footprint=Footprint(3, 30))
+def group_sums(words: Array, *, codes: Array, count: int) -> Array:
+    """Sums (rows, count) of the numbers (rows, N) of each group, by codes (N,) below `count`.
+
+    They are modulo what the words count modulo: no sum is out of the range of the system.
+    """
+
+
+@row("reduction")
+def group_prods(words: Array, *, codes: Array, count: int) -> Array:
+    """Products (rows, count) of elements of fields (rows, N) by group; each code below `count` occurs."""
 
 
 @row("reduction")

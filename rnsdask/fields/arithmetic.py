@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array, is_any
-from rnsdask.core import rows
+from rnsdask.core import groups, rows
 from rnsdask.core.axes import reduced_shape
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
@@ -102,3 +102,9 @@ def sums_along(words: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
         ]
         total[...] = sum(parts[1:], start=parts[0]) % np.uint64(p)
     return result.reshape(shape)
+
+
+def fold_groups(name: str, words: Array, codes: Array, count: int, system: FiniteFields) -> Array:  # noqa: ARG001
+    """Combine the elements (rows, N) of each group by one of :data:`.OPERATIONS`: (rows, count)."""
+    row = rows.ROWS[name]
+    return groups.fold_groups(words, codes, lambda a, b: system.apply(row, a, b))

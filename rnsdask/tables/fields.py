@@ -14,10 +14,11 @@ from rnsdask.fields import (
     ntt,
     polynomials,
 )
-from rnsdask.rns import decimal, matmul, products
+from rnsdask.rns import decimal, groups, matmul, products
 
 ANY_FIELDS = table(
     Entry(rows.divide_by, arithmetic.divide_by, check=arithmetic.check_divisor),
+    Entry(rows.group_prods, partial(arithmetic.fold_groups, "multiply")),
     Entry(rows.matmul, "rnsdask.lazy.matmul:product_of_elements"),
     Entry(rows.poly_divmod, "rnsdask.lazy.polynomials:divide"),
     Entry(rows.poly_gcd, "rnsdask.lazy.polynomials:common_divisor"),
@@ -47,6 +48,7 @@ PRIME_FIELDS = ANY_FIELDS | table(
     Entry(rows.to_decimal, partial(decimal.residues_to_decimal, signed=False)),
     Entry(rows.sum_along, arithmetic.sums_along),
     Entry(rows.prod_along, products.factors_along),
+    Entry(rows.group_sums, groups.sums),
     Entry(rows.multiply_matrices, matmul.multiply),
     Entry(rows.multiply_sparse, arithmetic.multiply_sparse),
     Entry(rows.convolve, "rnsdask.lazy.convolve:convolve_prime_fields"),
@@ -77,6 +79,7 @@ FERMAT_FIELDS = ANY_FIELDS | table(
     Entry(rows.multiply_by_root, fermat_arithmetic.multiply_by_root),
     Entry(rows.sum_along, fermat_arithmetic.sums_along),
     Entry(rows.prod_along, fermat_arithmetic.products_along),
+    Entry(rows.group_sums, partial(arithmetic.fold_groups, "add")),
     Entry(rows.multiply_matrices, fermat_arithmetic.matmul),
     Entry(
         rows.convolve,

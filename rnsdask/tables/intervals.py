@@ -44,6 +44,7 @@ TABLE = generic.EVERYWHERE | table(
     ThroughRNS(rows.extrema),
     ThroughRNS(rows.sums),
     ThroughRNS(rows.moments),
+    ThroughRNS(rows.group_sums, exact_results.bits_of_sum),
     Entry(rows.axis_factors, products.axis_factors),
     Entry(rows.join_axis_factors, factors_along),
     Entry(rows.axis_products, products.finish),

@@ -5,7 +5,7 @@ from functools import partial
 from rnsdask.core import generic, rows
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.table import Entry, table
-from rnsdask.positional import arithmetic, bits, decimal, divide, modular, reduce, trees
+from rnsdask.positional import arithmetic, bits, decimal, divide, groups, modular, reduce, trees
 
 TABLE = generic.EVERYWHERE | table(
     *(Entry(rows.ROWS[name], partial(arithmetic.apply_to_blocks, name)) for name in OPERATIONS),
@@ -38,6 +38,9 @@ TABLE = generic.EVERYWHERE | table(
     Entry(rows.extrema, reduce.extrema),
     Entry(rows.sums, reduce.sums),
     Entry(rows.moments, reduce.moments),
+    Entry(rows.group_sums, groups.sums),
+    Entry(rows.widened, groups.widened),
+    Entry(rows.narrowed, groups.narrowed),
     Entry(rows.axis_factors, arithmetic.axis_factors),
     Entry(rows.join_axis_factors, arithmetic.factors_along),
     Entry(rows.axis_products, arithmetic.finish),

@@ -287,7 +287,8 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "division": (lambda x: np.true_divide(x, 2), "numpy.divide takes no .*//"),
     "logic": (lambda x: np.logical_and(x, x), "x != 0"),
     "at": (lambda x: np.add.at(x, np.array(0), 1), "numpy.add.at takes no"),
-    "reduceat": (lambda x: np.add.reduceat(x, 0), "numpy.add.reduceat takes no"),
+    "reduceat": (lambda x: np.add.reduceat(x, 0), "numpy.add.reduceat takes indices of one axis"),
+    "reduceat of others": (lambda x: np.subtract.reduceat(x, [0]), "numpy.subtract.reduceat takes no"),
     "scan": (lambda x: np.bitwise_or.accumulate(x), "numpy.bitwise_or.accumulate takes no"),
     "floats": (
         lambda x: np.add(np.ones(3), x),

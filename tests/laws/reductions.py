@@ -112,6 +112,29 @@ def within_range(case: Case, values: list[int], function: Callable[[int, int], i
     return taken
 
 
+@law_of(*INTEGERS)
+def groups_are_folds(case: Case) -> None:
+    """Groups by labels, whatever the chunks; a result out of range is an error that names it."""
+    x, values = case.line()
+    labels = [case.random.choice("abcde") for _ in values]
+    members: dict[str, list[int]] = {}
+    for label, value in zip(labels, values, strict=True):
+        members.setdefault(label, []).append(value)
+    folds: dict[str, Callable[[list[int]], int]] = {"sum": sum, "max": max, "min": min}
+    for name, fold in {**folds, "prod": math.prod, "gcd": lambda group: math.gcd(*group)}.items():
+        exact = objects([fold(members[label]) for label in sorted(members)])
+        outside = case.limits.outside(exact)
+
+        def reduce(name: Any = name) -> Any:
+            return computed(rd.group_reduce(x, labels, name, **split(case))[1])
+
+        if outside.any():
+            error = must_fail(reduce, rd.RNSOverflowError, f"{name} of groups")
+            case.check_overflow(error, exact, {int(outside.argmax())})
+        else:
+            case.claim_array(reduce(), exact, f"{name} of groups")
+
+
 # ---- along axes --------------------------------------------------------------------------------------------
 
 
