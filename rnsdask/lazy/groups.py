@@ -473,5 +473,5 @@ def group_reduce(
     if func == "count":
         return groups.labels, _counts(groups, lead, lazy, split_every)
     if len(labelled) > 1:
-        x = like(x, shape.reshape(x.words, (*lead, -1)), x.system)
+        x = like(x, shape.reshape(x.words, (*lead, math.prod(labelled))), x.system)
     return groups.labels, reduce_grouped(x, groups, func, fill, split_every)
