@@ -23,6 +23,7 @@ from rnsdask.cli.doctor import doctor
 from rnsdask.cli.evaluation import eval_
 from rnsdask.cli.exact_results import EXACT_RESULTS
 from rnsdask.cli.exporting import export
+from rnsdask.cli.grouping import group
 from rnsdask.cli.importing import import_
 from rnsdask.cli.inspection import info, verify
 from rnsdask.cli.kernels import kernels
@@ -46,7 +47,7 @@ def main() -> None:
 SECTIONS = {
     "Make": (random, import_, moduli),
     "Look": (info, head, stats, hist, verify, compare, doctor),
-    "Compute": (eval_, *REDUCTIONS, prod, topk, sort, *SCANS, powmod, batchgcd),
+    "Compute": (eval_, *REDUCTIONS, prod, group, topk, sort, *SCANS, powmod, batchgcd),
     "Matrices and polynomials": (*EXACT_RESULTS, convolve, ntt),
     "Convert": (export, convert, extend, shrink, slice_, concat, reshape, rechunk),
     "Install": (kernels,),

@@ -144,6 +144,12 @@ $ rnsdask topk 3 a.zarr
 4       5
 2       4
 """,
+    "group": f"""
+{_A}, and parity.txt odd odd even odd odd odd
+$ rnsdask group a.zarr --by parity.txt
+even    4
+odd     19
+""",
     "sort": f"""
 {_A}
 $ rnsdask sort a.zarr sorted.zarr

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
     from rnsdask.jobs.memory_plan import Work
     from rnsdask.lazy.blocks import Blocks
-    from rnsdask.store import StoreInfo
+    from rnsdask.store import Kind, StoreInfo
 
 Result = TypeVar("Result")
 
@@ -177,14 +177,18 @@ def compute_of(
     backend: str,
     progress: bool,
     work: "Callable[[StoreInfo], Work] | None" = None,
+    systems: "Kind | None" = None,
 ) -> tuple[Any, Any, "Cost"]:
-    """Compute a function of a store's lazy array; return the result, the array, and the cost."""
+    """Compute a function of a store's lazy array; return the result, the array, and the cost.
+
+    The store is one of integers, or of other number `systems`.
+    """
     from rnsdask.jobs.compute import compute, naming
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
     from rnsdask.jobs.sources import OF_INTEGERS, Source
 
-    source = Source.at(path, OF_INTEGERS)
+    source = Source.at(path, systems or OF_INTEGERS)
     plan = work_on(source.info, operation) if work is None else work(source.info)
     with connection(plan) as client, fitting(plan, client, backend=backend, info=source.info) as part:
         array = source.array(part=part, backend=backend)

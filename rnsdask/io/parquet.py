@@ -97,7 +97,7 @@ class ParquetReader(IntegerReader):
         with parquet_errors(name):
             self._file = pyarrow.parquet.ParquetFile(stream)
         schema = self._file.schema_arrow
-        self._column = _column_of(name, schema.names, column)
+        self._column = column_of(name, schema.names, column)
         try:
             range_of_arrow(schema.field(schema.names.index(self._column)).type)
         except TypeError as error:
@@ -134,8 +134,12 @@ class ParquetReader(IntegerReader):
         return f"{self.name}: column {self._column!r:.80}, row {self.count + row + 1}"
 
 
-def _column_of(name: str, names: list[str], column: str | None) -> str:
-    """The name of the column that is asked for, by name or number."""
+_WAY = Setting("column")
+"""The option that names a column, for messages."""
+
+
+def column_of(name: str, names: list[str], column: str | None, way: Any = _WAY) -> str:
+    """Return the name of the column that is asked for, by name or number; in errors by the way `way`."""
     if column is None:
         if len(names) == 1 or names.count(COLUMN) == 1:
             return names[0] if len(names) == 1 else COLUMN
@@ -150,9 +154,7 @@ def _column_of(name: str, names: list[str], column: str | None) -> str:
     else:
         problem = f"it has no column {column!r:.80}, or several"
     shown = ", ".join(f"{text!r:.80}" for text in names[:20]) + (", ..." if len(names) > 20 else "")
-    raise InputError(
-        Message(f"{name}: ", problem, Message("; ", Setting("column"), f" chooses one of {shown}"))
-    )
+    raise InputError(Message(f"{name}: ", problem, Message("; ", way, f" chooses one of {shown}")))
 
 
 @dataclass(frozen=True)

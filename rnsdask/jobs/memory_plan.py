@@ -72,7 +72,7 @@ FOOTPRINTS = {
     **dict.fromkeys(("max", "min", "sum", "gcd"), rows.reduce.footprint),
     **dict.fromkeys(("compare", "stats", "hist"), rows.moments.footprint),
     **dict.fromkeys(("topk", "sort"), rows.ordering.footprint),
-    "prod": rows.product.footprint,
+    **{"prod": rows.product.footprint, "group": rows.group_sums.footprint},
     **dict.fromkeys(("extend", "shrink", "convert"), rows.widened.footprint),
     **{"ntt": rows.transform.footprint, "powmod": rows.power_modulo.footprint},
     "batchgcd": rows.product_tree.footprint,

@@ -485,6 +485,7 @@ JOBS: dict[str, list[Any]] = {
     "rechunk": ["rechunk", "s.zarr", "out.zarr", "--chunks", "5,256"],
     "reshape": ["reshape", "rows.zarr", "out.zarr", "60,128"],
     "sort": ["sort", "x.zarr", "out.zarr"],
+    "group": ["group", "s.zarr", "--by", "labels.txt", "-o", "out.zarr"],
 }
 
 
@@ -500,6 +501,7 @@ def set_incomplete(path: str) -> None:
 def test_an_interrupted_job_continues(kind: str) -> None:
     rd.from_ints(TABLE, MS, True, chunks=(6, 256)).to_zarr("rows.zarr")
     rd.from_ints(range(1, 301), rd.Positional(9), chunks=128).to_zarr("p.zarr")
+    Path("labels.txt").write_text("a\nb\n" * 128)
     printed = as_json(*JOBS[kind])
     expected = contents("out.zarr")
     files = [path for path in sorted(Path("out.zarr/c").rglob("*")) if path.is_file()]

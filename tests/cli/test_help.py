@@ -70,6 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rd.from_ints(values, moduli, True).to_zarr(folder / f"{name}.zarr")
     rd.from_ints([2**k for k in range(100)], moduli).to_zarr(folder / "x.zarr")
     rd.from_ints([1, 2, 3, 4], rd.PrimeFields([17, 97])).to_zarr(folder / "f.zarr")
+    (folder / "parity.txt").write_text("odd\nodd\neven\nodd\nodd\nodd\n")
     (folder / "b000041.txt").write_text("# Partitions of n.\n0 1\n1 1\n2 2\n3 3\n4 5\n")
     return folder
 

@@ -45,6 +45,7 @@ COMMANDS = {
     **{command.name: "x.zarr" for command in REDUCTIONS},
     "prod": "y.zarr --overflow flag",
     "topk": "2 x.zarr",
+    "group": "x.zarr --by labels.txt",
     "compare": "x.zarr y.zarr",
     "eval": "x+y x=x.zarr y=y.zarr -o new.zarr --max --argmax --extend",
     "eval of a comparison": "x<y x=x.zarr y=y.zarr --count",
@@ -92,6 +93,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     for name, array in arrays.items():
         array.to_zarr(folder / f"{name}.zarr")
+    (folder / "labels.txt").write_text("".join(f"{'ab'[i % 2]}\n" for i in range(len(VALUES))))
     (folder / "numbers.txt").write_text("".join(f"{value}\n" for value in VALUES))
     return folder
 

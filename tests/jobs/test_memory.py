@@ -135,6 +135,7 @@ HOST = ("--backend", "cpu")
 def write_inputs(n: int, numbers: int, data: str, compressed: bool) -> None:
     """Write inputs of all kinds, of which a chunk is seen beside what the plan grants any process."""
     make_store(Path("x.zarr"), n, numbers, data, compressed)
+    np.save("labels.npy", np.arange(rd.open_zarr("x.zarr").size) // 2)
     Path("lines").write_bytes(b"0\n" * 2**17)
 
 
@@ -179,6 +180,7 @@ JOBS: dict[str, tuple[Callable[[], None], list[str]]] = {
     "prod": (NEAR, ["prod", "x.zarr", "--overflow", "flag"]),
     "sort": (NEAR, ["sort", "x.zarr", "out.zarr"]),
     "topk": (NEAR, ["topk", "400000", "x.zarr", "--json"]),
+    "group": (NEAR, ["group", "x.zarr", "--by", "labels.npy", "--op", "max", *OUT]),
     "eval of cases": (NEAR, ["eval", "where(a < b, a + b, a // 3)", *TWO]),
     "eval of long limbs": (partial(write_limbs, 400_000, 2**8), ["eval", "p*p + p", "p=p.zarr", *TWO[2:]]),
     "convolve": (WIDE, ["convolve", "x.zarr", "x.zarr", "--overflow", "wrap", *OUT]),
