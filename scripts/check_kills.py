@@ -68,6 +68,7 @@ TO_STORES = {
     "shrink": f"shrink small {OUTPUT} --bits 200",
     "slice": f"slice x {OUTPUT} 100:-100",
     "concat": f"concat x y -o {OUTPUT}",
+    "filter": f"filter x 'x % 3 == 0' -o {OUTPUT}",
     "group": f"group square --by square -o {OUTPUT}",
     "reshape": f"reshape x {OUTPUT} 4,-1",
     "rechunk": f"rechunk x {OUTPUT} --chunks 3000",

@@ -20,7 +20,7 @@ from rnsdask.cli.derivations import (
     sort,
 )
 from rnsdask.cli.doctor import doctor
-from rnsdask.cli.evaluation import eval_
+from rnsdask.cli.evaluation import eval_, filter_
 from rnsdask.cli.exact_results import EXACT_RESULTS
 from rnsdask.cli.exporting import export
 from rnsdask.cli.grouping import group
@@ -28,6 +28,7 @@ from rnsdask.cli.importing import import_
 from rnsdask.cli.inspection import info, verify
 from rnsdask.cli.kernels import kernels
 from rnsdask.cli.looking import compare, head, hist, stats
+from rnsdask.cli.masks import where
 from rnsdask.cli.moduli import moduli
 from rnsdask.cli.random import random
 from rnsdask.cli.reductions import REDUCTIONS, prod, topk
@@ -46,8 +47,8 @@ def main() -> None:
 
 SECTIONS = {
     "Make": (random, import_, moduli),
-    "Look": (info, head, stats, hist, verify, compare, doctor),
-    "Compute": (eval_, *REDUCTIONS, prod, group, topk, sort, *SCANS, powmod, batchgcd),
+    "Look": (info, head, stats, hist, verify, compare, where, doctor),
+    "Compute": (eval_, filter_, *REDUCTIONS, prod, group, topk, sort, *SCANS, powmod, batchgcd),
     "Matrices and polynomials": (*EXACT_RESULTS, convolve, ntt),
     "Convert": (export, convert, extend, shrink, slice_, concat, reshape, rechunk),
     "Install": (kernels,),

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.commands import Command, refuse
-from rnsdask.cli.options import Connection, check_store_path, digits_option, processor_job_options, with_mode
+from rnsdask.cli.options import (
+    Connection,
+    check_store_path,
+    digits_option,
+    output_option,
+    processor_job_options,
+    source_argument,
+    with_mode,
+)
 from rnsdask.cli.printing import cost_text, counted, echo, number_text, print_json, size_text
 from rnsdask.cli.reductions import result_fields
 
@@ -159,6 +167,58 @@ def eval_(
     wanted: dict[str, list[str]] = click.get_current_context().meta.get("wanted", {})
     _check_options(outputs, wanted, overflow, masks, mode, extend)
     written = _read_outputs(outputs, masks, bool(named))
+    _evaluate(
+        "eval",
+        (texts, paths, wanted, written),
+        (overflow, extend, mode),
+        connection=connection,
+        backend=backend,
+        progress=progress,
+        as_json=as_json,
+    )
+
+
+@click.command("filter", cls=Command)
+@source_argument
+@click.argument("condition", metavar="CONDITION")
+@click.argument("words", metavar="[NAME=STORE]...", nargs=-1)
+@output_option
+@with_mode
+@digits_option
+@processor_job_options
+def filter_(
+    source: str,
+    condition: str,
+    words: tuple[str, ...],
+    path: str,
+    mode: dict[str, bool],
+    **options: Any,
+) -> None:
+    """Write the numbers of SRC that meet a condition.
+
+    In CONDITION, x stands for SRC, as in "x > 5" or "(x > 5) & (x % 2 == 0)"; other names stand for stores or
+    masks of the same shape. It is short for eval "x[CONDITION]" x=SRC.
+    """
+    stores = _read_pairs(words, "STORE")
+    if "x" in stores:
+        refuse("x stands for SRC itself; give the other store another name")
+    written = _read_outputs((path,), (), named=False)
+    texts = {_SINGLE: f"x[{condition}]"}
+    _evaluate("filter", (texts, {"x": source, **stores}, {}, written), (None, False, mode), **options)
+
+
+def _evaluate(
+    operation: str,
+    about: "tuple[dict[str, str], dict[str, str], dict[str, list[str]], dict[str, Paths]]",
+    how: tuple[str | None, bool, dict[str, bool]],
+    *,
+    connection: Connection,
+    backend: str,
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Evaluate expressions (texts, stores, reductions and outputs by names), and report it."""
+    (texts, paths, wanted, written), (overflow, extend, mode) = about, how
     from rnsdask.core.errors import ExpressionError
     from rnsdask.jobs import evaluation, evaluation_run
     from rnsdask.jobs.cost import measured
@@ -174,7 +234,7 @@ def eval_(
     written = {name: output for name, output in written.items() if name not in complete}
     if not (written or wanted):
         if as_json:
-            print_json({"op": "eval", **_fields(prepared, {}, {}, complete, 0)})
+            print_json({"op": operation, **_fields(prepared, {}, {}, complete, 0)})
         else:
             _print_complete(complete)
         return
@@ -187,9 +247,9 @@ def eval_(
         done = evaluation_run.run(prepared, wanted, written, client, backend=backend, **options)
     nbytes = prepared.bytes_read(list(done))
     count = sum(map(prepared.count, done))
-    cost.record("eval", count, nbytes, exact_fallbacks=_exact_fallbacks(done))
+    cost.record(operation, count, nbytes, exact_fallbacks=_exact_fallbacks(done))
     if as_json:
-        print_json({"op": "eval", **_fields(prepared, done, written, complete, nbytes), **cost.as_dict()})
+        print_json({"op": operation, **_fields(prepared, done, written, complete, nbytes), **cost.as_dict()})
     else:
         _print_complete(complete)
         _print(prepared, done, written, cost, nbytes)

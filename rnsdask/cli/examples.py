@@ -144,6 +144,24 @@ $ rnsdask topk 3 a.zarr
 4       5
 2       4
 """,
+    "filter": f"""
+{_A}
+$ rnsdask filter a.zarr "x > 3" -o big.zarr
+big.zarr: 3 values, ...
+$ rnsdask head big.zarr
+0       4
+1       5
+2       9
+""",
+    "where": f"""
+{_A}
+$ rnsdask eval "a > 3" a=a.zarr -o mask.zarr
+mask.zarr: 6 values, ...
+$ rnsdask where mask.zarr
+2
+4
+5
+""",
     "group": f"""
 {_A}, and parity.txt odd odd even odd odd odd
 $ rnsdask group a.zarr --by parity.txt

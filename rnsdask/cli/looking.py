@@ -46,17 +46,23 @@ _MOST_LENGTHS = 20
 def head(path: str, count: int, as_json: bool) -> None:
     """Print the first numbers of STORE with their indices.
 
-    Only the chunks that hold them are read.
+    Only the chunks that hold them are read. STORE may also be a mask or an array of signs that eval wrote.
     """
     import numpy as np
 
     from rnsdask import store
     from rnsdask.core.integer_text import to_decimal
 
-    found = store.open_info(path, store.all_systems)
-    values = store.read_corner(found, _first_lengths(found.shape, count)).ravel()[:count]
+    found: store.StoreInfo | store.PlainInfo
+    if store.is_plain(path):
+        found = store.open_plain(path)
+        part = tuple(map(slice, _first_lengths(found.shape, count)))
+        values = np.asarray(store.open_any_array(path)[part]).ravel()[:count].astype(int)
+    else:
+        found = store.open_info(path, store.all_systems)
+        values = store.read_corner(found, _first_lengths(found.shape, count)).ravel()[:count]
     indices = [list(map(int, np.unravel_index(i, found.shape))) for i in range(len(values))]
-    texts = list(map(to_decimal, values))
+    texts = list(map(to_decimal, values.tolist()))
     if as_json:
         print_json({"op": "head", "store": path, "indices": indices, "values": texts, "count": found.count})
         return
@@ -193,10 +199,13 @@ def _decimal(value: Any) -> str:
 @click.command(cls=ComparingCommand)
 @click.argument("path", metavar="A", shell_complete=complete_path)
 @click.argument("other", metavar="B", shell_complete=complete_path)
+@click.option("--all", "all_", is_flag=True, help="List all numbers that differ: index, A's and B's.")
+@digits_option
 @processor_job_options
 def compare(
     path: str,
     other: str,
+    all_: bool,
     connection: Connection,
     backend: str,
     progress: bool,
@@ -207,6 +216,7 @@ def compare(
     It prints how many are less, equal and greater, and the first index where they differ. Exit status 0: all
     are equal; 1: some differ; 2: an error. A store whose name is an integer is written ./NAME.
     """
+    from rnsdask.core.integer_text import to_decimal
     from rnsdask.jobs.compute import compute
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.derivation import bytes_read
@@ -227,19 +237,43 @@ def compare(
         amount: dict[str, Any] = {"numbers": first.size, "nbytes": sum(array.nbytes for array in arrays)}
         with measured() as cost:
             counts = compute(lazy, client, progress=progress, label="compare", **amount).item()
+            differing = _differing(first, second, client) if all_ and counts.equal < first.size else []
     nbytes = bytes_read([lazy], [array.words for array in arrays])
     cost.record("compare", first.size, nbytes)
     if as_json:
         fields = {**asdict(counts), "count": first.size, **cost.as_dict(), "bytes_read": nbytes}
+        if all_:
+            fields["indices"] = [list(index) for index, *_ in differing]
+            fields["values"] = [list(map(to_decimal, pair)) for _, *pair in differing]
         print_json({"op": "compare", "stores": [path, other], **fields})
     else:
         echo(f"{path} against {other}: {counted(first.size, 'integers')}")
         echo(f"{counts.less} less, {counts.equal} equal, {counts.greater} greater")
         if counts.first_difference is not None:
             echo(f"first difference at index {counts.first_difference}")
+        for index, *pair in differing:
+            echo("\t".join([",".join(map(str, index)), *(number_text(to_decimal(v)) for v in pair)]))
         echo(f"({size_text(nbytes)} in {cost_text(nbytes, cost)})")
     if counts.first_difference is not None:
         click.get_current_context().exit(1)
+
+
+def _differing(first: Any, second: Any, client: Any) -> list[tuple[Any, ...]]:
+    """Return index and both numbers of each place where a store differs from another, or an integer."""
+    import numpy as np
+
+    from rnsdask.jobs.compute import compute
+
+    first, shape = first.reshape(-1), first.shape
+    second = second if isinstance(second, int) else second.reshape(-1)
+    differs = first != second
+    sides = [side[differs].astype(object) for side in (first, second) if not isinstance(side, int)]
+    (places,) = differs.nonzero()
+    found, *numbers = compute([places, *sides], client, label="compare")
+    if isinstance(second, int):
+        numbers.append(np.full(len(found), second, dtype=object))
+    indices = zip(*(axis.tolist() for axis in np.unravel_index(np.asarray(found), shape)), strict=True)
+    return [(index, int(a), int(b)) for index, a, b in zip(indices, *numbers, strict=True)]
 
 
 def _check_alike(path: str, first: Any, other: str, second: Any) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rnsdask.cli.commands import Command
+from rnsdask.cli.commands import Command, refuse
 from rnsdask.cli.integers import INTEGER
 from rnsdask.cli.options import (
     Connection,
@@ -46,6 +46,8 @@ def _reduction(name: str, description: str) -> click.Command:
     @click.command(name, cls=Command, help=description)
     @_reduction_options
     def command(path: str, as_json: bool, **options: Any) -> None:
+        if name == "sum" and _sums_values(path, as_json, **options):
+            return
         info, result, cost = _reduce_store(path, name, **options)
         fields = result_fields(result)
         if as_json:
@@ -56,6 +58,19 @@ def _reduction(name: str, description: str) -> click.Command:
         echo(f"({_work_text(info.nbytes, result, cost)}, {result.exact_fallbacks} exact fallbacks)")
 
     return command
+
+
+def _sums_values(path: str, as_json: bool, **options: Any) -> bool:
+    """Print the sum of a plain array, if that is what is at a path; return whether it is."""
+    from rnsdask.cli.masks import sum_of_values
+    from rnsdask.store import is_plain
+
+    if not is_plain(path):
+        return False
+    if options["checkpoint"] is not None:
+        refuse("--checkpoint is for stores of integers")
+    sum_of_values(path, options["connection"], options["progress"], as_json)
+    return True
 
 
 def _reduce_store(
@@ -162,7 +177,10 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
 REDUCTIONS = (
     _reduction("max", "Print the maximum of STORE, and the smallest index that holds it."),
     _reduction("min", "Print the minimum of STORE, and the smallest index that holds it."),
-    _reduction("sum", "Print the sum of STORE, also beyond the range of its moduli."),
+    _reduction(
+        "sum",
+        "Print the sum of STORE, also beyond the range of its moduli.\n\nOf a mask, it is how many are true.",
+    ),
     _reduction("gcd", "Print the greatest common divisor of the integers of STORE."),
     _reduction("lcm", "Print the least common multiple of the integers of STORE."),
     _bound,

@@ -20,7 +20,8 @@ from rnsdask.expressions.syntax import Expression
 from rnsdask.expressions.walk import Key, walk
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.indexing import select
-from rnsdask.lazy.integer_operands import numbers_of
+from rnsdask.lazy.integer_operands import as_numbers, numbers_of
+from rnsdask.lazy.operands import compute_lengths, find_lengths
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ class _Arrays:
             # A mask of an operand says nothing about single sums of its products.
             raise ValueError("with overflow flagged, operands of @ must be names")
         form, arrays = FORMS[name], [v.value if isinstance(v, Evaluation) else v for v in values]
+        if name == "where" and self.numbers and all(isinstance(choice, int) for choice in arrays[1:]):
+            arrays[1] = as_numbers([arrays[1]], self.numbers[0])  # the kind of the other arrays
         if "number" in form.arguments:
             arrays = self.as_numbers(arrays, needed=name not in _OF_SIGNS)
         try:
@@ -143,6 +146,24 @@ class _Arrays:
         part = array[key] if isinstance(array, NumberArray) else select(array[None], key)[0]
         words = _words_of(part)
         return Evaluation(part, mask, words, max(value.peak, value.words + words), value.passes)
+
+    def choose(self, value: Evaluation, condition: Evaluation) -> Evaluation:
+        if value.mask is not None or condition.mask is not None:
+            raise ValueError("with overflow flagged, a selection by a condition is of names")
+        array, where = value.value, condition.value
+        if array.shape != where.shape:
+            raise ValueError(
+                f"a condition must have the shape of the array, {array.shape}, got {where.shape}"
+            )
+        words = _words_of(array)
+        part = array[where]
+        if isinstance(part, NumberArray):
+            find_lengths(part)
+        else:
+            part = compute_lengths(part)
+        made = [value, condition]
+        peak = max(words + one.words + one.peak for one in made)
+        return Evaluation(part, None, words, peak, sum(one.passes for one in made))
 
 
 def _words_of(value: Any) -> int:

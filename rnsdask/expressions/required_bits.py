@@ -150,6 +150,9 @@ class _Steps:
         shape = np.broadcast_to(np.int8(0), value.shape)[key].shape
         return replace(value, shape=shape or (1,))
 
+    def choose(self, value: Known, condition: Known) -> Known:  # noqa: ARG002  (how many is not known)
+        return replace(value, shape=None)
+
 
 def _known(name: str, bound: Bound) -> Known:
     if isinstance(bound, RNSArray):

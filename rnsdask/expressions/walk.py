@@ -40,6 +40,9 @@ class Meaning(Protocol[V]):
     def select(self, value: V, key: Key) -> V:
         """Select a part of an array."""
 
+    def choose(self, value: V, condition: V) -> V:
+        """Select the elements of an array where a Boolean array of its shape is true, along one axis."""
+
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -328,12 +331,17 @@ class _Walk(Generic[V]):
         value = self.value_of(node.value)
         if isinstance(value, int):
             raise self.expression.error(node.value, "an array is needed here, and it is an integer")
+        if not isinstance(node.slice, ast.Constant | ast.Slice | ast.Tuple | ast.List):
+            condition = self.value_of(node.slice)
+            if self.kind(condition) == BOOLEANS:
+                chosen: V = self.located(node, self.meaning.choose, value, condition)
+                return chosen
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         selected: V = self.located(node, self.meaning.select, value, tuple(map(self.index, items)))
         return selected
 
     def index(self, node: ast.expr) -> int | slice | EllipsisType:
-        what = "an index is an integer or a slice for each axis"
+        what = "an index is an integer or a slice for each axis, or one condition"
         if isinstance(node, ast.Constant) and node.value is Ellipsis:
             return ...
         if isinstance(node, ast.Slice):

@@ -4,10 +4,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rnsdask import store
 from rnsdask.core.reductions import ReductionResult
 from rnsdask.jobs.checkpoint import REDUCTIONS, Checkpoint, job_of_reduction
-from rnsdask.jobs.compute import compute
+from rnsdask.jobs.compute import Advance, compute, mapping
 from rnsdask.jobs.run import groups_of
 from rnsdask.lazy.blocks import Blocks
 from rnsdask.lazy.chunk_reductions import check_reduction, combine_results, measure_chunk, reduce_chunk
@@ -63,6 +65,22 @@ def summarize(blocks: Blocks, client: "Client | None" = None, *, progress: bool 
     (piece,) = blocks.reduce([range(blocks.count)], summarize_chunk, combine_summaries, **how)
     found: Summary = compute(piece, client, progress=progress, label="stats", **_amount(info))
     return found
+
+
+def sum_plain(
+    info: store.PlainInfo, client: "Client | None" = None, advance: Advance = lambda _: None
+) -> int:
+    """Sum the values of a plain array: of a mask, how many are true."""
+    with mapping(client, advance) as mapped:
+        return sum(mapped(partial(_sum_chunk, info), np.ndindex(info.grid) if info.count else ()))
+
+
+def _sum_chunk(info: store.PlainInfo, index: tuple[int, ...]) -> int:
+    values = store.read_plain_chunk(info, index)
+    if values.dtype != np.int64:
+        return int(values.sum(dtype=np.int64))
+    low, high = values & 0xFFFFFFFF, values >> 32  # whose sums fit into 64 bits
+    return int(low.sum()) + (int(high.sum()) << 32)
 
 
 def _amount(info: store.StoreInfo) -> dict[str, Any]:

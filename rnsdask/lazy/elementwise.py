@@ -15,11 +15,12 @@ from rnsdask.core.rows import Row
 from rnsdask.core.table import Entry
 from rnsdask.lazy import plan
 from rnsdask.lazy.chunks import as_lazy
-from rnsdask.lazy.integer_operands import with_arrays
+from rnsdask.lazy.integer_operands import growing_numbers, with_arrays
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
     Operand,
+    as_mask,
     blocks_of,
     bring_to_system,
     fill_like,
@@ -258,6 +259,9 @@ def choose_by(condition: Any, a: Operand, b: Operand) -> Any:
     values = with_arrays(a, b)
     if arrays := list(filter(is_number_array, values)):
         check_one_kind(*arrays)
+    else:
+        as_mask(condition)  # its errors come first
+        values = tuple([growing_numbers(value, condition) for value in values])
     blocks, system = prepare(*values, masks=(condition,))
     words = map_chunks(choose, *blocks, rows=system.rows, dtype=system.word_dtype)
     known = plan.ranges_of(tuple(map(known_of, values)), system)

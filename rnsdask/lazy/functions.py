@@ -342,13 +342,13 @@ def where(condition: Condition, a: N | Integers, b: N | Integers) -> N:
     condition : Boolean NumPy, CuPy or Dask array
         For instance a comparison of arrays of numbers.
     a, b : RNSArray, IntervalRNSArray, FieldArray, int, or integers
-        At least one array of numbers; two must be of one kind. All shapes broadcast. Lists and plain arrays
-        of integers are as in :func:`add`.
+        Two arrays of numbers must be of one kind. All shapes broadcast. Lists and plain arrays of integers
+        beside an array of numbers are as in :func:`add`.
 
     Returns
     -------
     RNSArray, IntervalRNSArray or FieldArray
-        Lazy if an operand or the condition is.
+        Lazy if an operand or the condition is. Without an array of numbers, an RNSArray whose range grows.
 
     Raises
     ------

@@ -10,6 +10,7 @@ from dask.array.utils import meta_from_array
 
 from rnsdask.backend import Array, backend_beside, backend_name, to_backend
 from rnsdask.core.errors import NumberError
+from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.ways import Message, with_ways
@@ -19,6 +20,8 @@ from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, Operand, is_number_array, make_like
 from rnsdask.lazy.plan import with_integers
 from rnsdask.rns.convert import as_python_ints, flat_values
+from rnsdask.rns.system import least_system
+from rnsdask.rns.values import system_that_holds
 
 
 def are_integers(operand: Operand) -> bool:
@@ -72,6 +75,33 @@ def as_numbers(values: Any, like: Numbers) -> Any:
             words.flags.writeable = False  # so that it is not copied
         words = as_lazy(words, (system.rows, *_chunks_like(words.shape[1:], like.words)))
     return make_like((like,), words, system, "raise")
+
+
+def growing_numbers(values: Any, beside: Any) -> Any:
+    """Convert an integer, a list or a plain array to residues whose range grows; an integer to shape (1,).
+
+    They are on the processor of the array `beside`. TypeError for other values and for lazy integers, whose
+    range is not known.
+    """
+    if isinstance(values, da.Array):
+        if values.dtype.kind not in "iu":
+            raise TypeError(
+                f"an operand beside a condition must have a known range, got a Dask array of {values.dtype}; "
+                "rd.from_ints(values, moduli) gives one"
+            )
+        ends = np.iinfo(values.dtype)
+        system = least_system(int(ends.min), int(ends.max), False)
+        flat = values if values.ndim else values[None]
+        words = map_chunks(_encode_block, flat[None], rows=system.rows, located=True, system=system)
+        return system.array_type(words, system.with_bound(max(-int(ends.min), int(ends.max))))
+    if not are_integers(values):
+        values = [as_integer(values, "an operand beside a condition")]
+    _check_kind(values)
+    flat, shape = flat_values(values)
+    system = system_that_holds(flat, shape, None)
+    like = meta_of(beside)
+    words = np.asarray(system.encode(values), like=np.empty(0) if isinstance(like, np.generic) else like)
+    return system.array_type(words, system.with_bound(system.bound_of(flat)))
 
 
 def sides_of(values: Any, x: Numbers) -> tuple[Any, Any] | None:

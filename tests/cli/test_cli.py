@@ -66,7 +66,7 @@ def test_version_and_help() -> None:
     assert succeed("--version") == f"rnsdask, version {rd.__version__}\n"
     names = set(main.commands)
     reductions = {"max", "min", "sum", "gcd", "lcm", "bound", "prod", "eval", "group", "topk", "compare"}
-    derivations = {"sort", "cumsum", "cummax", "cummin", "extend", "shrink", "convert"}
+    derivations = {"filter", "where", "sort", "cumsum", "cummax", "cummin", "extend", "shrink", "convert"}
     derivations |= {"concat", "convolve", "ntt", "powmod", "batchgcd", "slice", "rechunk", "reshape"}
     algebra = {"det", "rank", "charpoly", "rref", "nullspace", "solve", "resultant"}
     others = {

@@ -485,6 +485,7 @@ JOBS: dict[str, list[Any]] = {
     "rechunk": ["rechunk", "s.zarr", "out.zarr", "--chunks", "5,256"],
     "reshape": ["reshape", "rows.zarr", "out.zarr", "60,128"],
     "sort": ["sort", "x.zarr", "out.zarr"],
+    "filter": ["filter", "x.zarr", "x >= 0", "-o", "out.zarr"],
     "group": ["group", "s.zarr", "--by", "labels.txt", "-o", "out.zarr"],
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 import numpy as np
 import pytest
+import zarr
 from commands import call
 
 import rnsdask as rd
@@ -46,9 +47,11 @@ COMMANDS = {
     "prod": "y.zarr --overflow flag",
     "topk": "2 x.zarr",
     "group": "x.zarr --by labels.txt",
-    "compare": "x.zarr y.zarr",
+    "compare": "x.zarr y.zarr --all",
     "eval": "x+y x=x.zarr y=y.zarr -o new.zarr --max --argmax --extend",
     "eval of a comparison": "x<y x=x.zarr y=y.zarr --count",
+    "filter": "x.zarr x>1 -o new.zarr",
+    "where": "mask.zarr",
     "sort": "x.zarr new.zarr",
     "cumsum": "x.zarr new.zarr",
     "cummax": "x.zarr new.zarr",
@@ -93,6 +96,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     for name, array in arrays.items():
         array.to_zarr(folder / f"{name}.zarr")
+    zarr.save_array(folder / "mask.zarr", np.array([True, False, True]))
     (folder / "labels.txt").write_text("".join(f"{'ab'[i % 2]}\n" for i in range(len(VALUES))))
     (folder / "numbers.txt").write_text("".join(f"{value}\n" for value in VALUES))
     return folder
