@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypeVar, overload
+from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, overload
 
 import dask.array as da
 import numpy as np
@@ -45,7 +45,14 @@ from rnsdask.lazy.read import read_words
 from rnsdask.positional.system import Positional
 from rnsdask.rns.foreign import Moduli, system_of
 from rnsdask.rns.system import RNS
-from rnsdask.rns.values import as_system, check_bits, flat_integers, system_of_range, system_that_holds
+from rnsdask.rns.values import (
+    OfBits,
+    as_system,
+    check_bits,
+    flat_integers,
+    system_of_range,
+    system_that_holds,
+)
 from rnsdask.typing import Shape, SystemOf
 
 Chunks = layout.Chunks
@@ -69,6 +76,7 @@ def from_ints(
     chunks: Chunks | None = None,
     *,
     bits: SupportsIndex | None = None,
+    scale: SupportsIndex | None = None,
 ) -> RNSArray: ...
 @overload
 def from_ints(
@@ -78,6 +86,7 @@ def from_ints(
     chunks: Chunks | None = None,
     *,
     bits: SupportsIndex | None = None,
+    scale: SupportsIndex | None = None,
 ) -> A: ...
 def from_ints(
     ints: Any,
@@ -86,6 +95,7 @@ def from_ints(
     chunks: Chunks | None = None,
     *,
     bits: SupportsIndex | None = None,
+    scale: SupportsIndex | None = None,
 ) -> RNSArray | A:
     """Make an array of exact integers, in memory unless `chunks` or what it is made of are lazy.
 
@@ -114,6 +124,9 @@ def from_ints(
     bits : int, optional
         Instead of `moduli`: every number has at most that many bits, the sign among them. The array has
         ``ModuliSet.for_bits(bits)``, whose whole range results may use; it does not grow.
+    scale : int, optional
+        For decimals of Arrow, pandas or polars, which may have fractions: the integers count units of
+        ``10**-scale``, so that ``1.50`` with ``scale=2`` is 150.
 
     Returns
     -------
@@ -132,15 +145,18 @@ def from_ints(
         `bits` or the bound of the system, or `signed` contradicts it.
     """
     found: RNSArray | A
-    of_bits = None if bits is None else _OfBits.checked(bits, moduli)
+    of_bits = None if bits is None else OfBits.checked(bits, moduli)
     ints = convert_any(ints)
     if is_on_disk(ints):
         ints = make_readable(ints)
     given: Any = moduli
+    unit = None if scale is None else as_integer(scale, "scale")
     if isinstance(ints, da.Array):
+        if unit is not None:
+            raise TypeError(f"scale={unit} is for decimals of Arrow, pandas or polars, got a Dask array")
         found = _from_lazy_ints(ints, given, signed, chunks, of_bits)
         return found
-    flat, shape = flat_integers(ints)
+    flat, shape = flat_integers(ints, unit)
     if given is None:
         least = system_that_holds(flat, shape, signed)
         given, signed = (least, None) if of_bits is None else (of_bits.moduli, least.signed)
@@ -207,7 +223,7 @@ def _from_lazy_ints(
     moduli: ModuliSet | NumberSystem | None,
     signed: bool | None,
     chunks: Chunks | None,
-    of_bits: _OfBits | None,
+    of_bits: OfBits | None,
 ) -> Any:
     """Make a lazy array from a Dask array of integers, with its chunks unless others are given."""
     if ints.ndim == 0 or ints.dtype.kind not in "iuOSUT":
@@ -236,21 +252,6 @@ def _from_lazy_ints(
     array = system.array_type(words, system.with_bound(known))
     array = array if system.bound is None else array.with_bound(system.bound)
     return array if chunks is None or chunks == "auto" else array.rechunk(chunks)
-
-
-class _OfBits(NamedTuple):
-    """Length in bits of every number that comes in, and the moduli for it."""
-
-    bits: int
-    moduli: ModuliSet
-
-    @classmethod
-    def checked(cls, bits: SupportsIndex, moduli: object) -> _OfBits:
-        """Check `bits`, beside which there must be no moduli."""
-        if moduli is not None:
-            raise TypeError(f"give either bits or moduli, got bits={brief(bits)} and moduli={brief(moduli)}")
-        length = as_integer(bits, "bits")
-        return cls(length, ModuliSet.for_bits(length))
 
 
 @overload

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar, overload
 
 import numpy as np
 from dask.base import compute
@@ -16,16 +16,16 @@ from rnsdask.arrays.conversion import Conversion
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import brief
 from rnsdask.core.files import new_file
-from rnsdask.core.moduli import ModuliSet, as_bool
+from rnsdask.core.moduli import ModuliSet, as_bool, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.places import local_path
-from rnsdask.core.ways import must
+from rnsdask.core.ways import Message, must
 from rnsdask.io.arrow import arrow_array, arrow_type, check_arrow_type, pyarrow_for
 from rnsdask.io.numpy_files import machine_type
 from rnsdask.io.parquet import RowGroup, open_column, parquet_writer
 from rnsdask.lazy.map import map_chunks
-from rnsdask.rns.values import as_system, range_of_arrow, system_of_range
+from rnsdask.rns.values import OfBits, as_system, range_of_arrow, system_of_range
 from rnsdask.store import check_file_outside_arrays
 from rnsdask.typing import SystemOf
 
@@ -83,17 +83,32 @@ def _arrow_of_block(ints: Any, kind: Any, first: int) -> Any:
 
 @overload
 def read_parquet(
-    path: _Path | Iterable[_Path], column: str, moduli: ModuliSet | None = None, signed: bool | None = None
+    path: _Path | Iterable[_Path],
+    column: str,
+    moduli: ModuliSet | None = None,
+    signed: bool | None = None,
+    *,
+    bits: SupportsIndex | None = None,
+    scale: SupportsIndex | None = None,
 ) -> RNSArray: ...
 @overload
 def read_parquet(
-    path: _Path | Iterable[_Path], column: str, moduli: SystemOf[A], signed: bool | None = None
+    path: _Path | Iterable[_Path],
+    column: str,
+    moduli: SystemOf[A],
+    signed: bool | None = None,
+    *,
+    bits: None = None,
+    scale: SupportsIndex | None = None,
 ) -> A: ...
 def read_parquet(
     path: _Path | Iterable[_Path],
     column: str,
     moduli: ModuliSet | SystemOf[A] | None = None,
     signed: bool | None = None,
+    *,
+    bits: SupportsIndex | None = None,
+    scale: SupportsIndex | None = None,
 ) -> RNSArray | A:
     """Open a column of Parquet files as a lazy array; needs pyarrow.
 
@@ -108,7 +123,13 @@ def read_parquet(
         The moduli set, or a number system. By default the fewest 32-bit moduli that hold every number of the
         column's type; required for text, which has no limit.
     signed : bool, optional
-        Whether the range is symmetric around 0; by default as in the system or the type.
+        Whether the range is symmetric around 0; by default as in the system or the type, and not for text.
+    bits : int, optional
+        Instead of `moduli`: every number has at most that many bits, the sign among them; others are an error
+        when they are read. The array has ``ModuliSet.for_bits(bits)``.
+    scale : int, optional
+        For decimals, which may have fractions: the integers count units of ``10**-scale``, so that ``1.50``
+        with ``scale=2`` is 150. The error for a column of decimals without it names their scale.
 
     Returns
     -------
@@ -123,7 +144,8 @@ def read_parquet(
         If a file is not a Parquet file or lacks the column. When a chunk is computed: if the file has changed
         since, or a value is missing, not an integer or out of range.
     TypeError, ValueError
-        If the column has another type, or holds text and moduli are missing; if a path is a URL.
+        If the column has another type, or holds text and moduli are missing; if a path is a URL; if `bits`
+        and `moduli` are both given, or `scale` is less than that of the decimals.
     """
     if not isinstance(path, str | os.PathLike | Iterable):
         raise TypeError(f"path must be a Parquet file's path, or several, got {type(path).__name__}")
@@ -131,8 +153,10 @@ def read_parquet(
     if not paths:
         raise ValueError("path must name at least one Parquet file, got none")
     described = [open_column(str(local_path(one, "path").absolute()), column) for one in paths]
-    given: Any = moduli
-    system: Any = _system([kind for kind, _ in described], column, given, signed)
+    of_bits = None if bits is None else OfBits.checked(bits, moduli)
+    given: Any = moduli if of_bits is None else of_bits.moduli
+    unit = None if scale is None else as_integer(scale, "scale")
+    system: Any = _system([kind for kind, _ in described], column, given, signed, unit, bits is not None)
     groups = tuple(group for _, some in described for group in some if group.rows)
     if not groups:
         words = np.empty((system.rows, 0), dtype=system.word_dtype)
@@ -146,6 +170,8 @@ def read_parquet(
             groups=groups,
             column=column,
             system=system,
+            scale=unit,
+            bits=None if of_bits is None else of_bits.bits,
         )
     array = system.array_type(words, system)
     found: RNSArray | A = array if groups else array.rechunk("auto")
@@ -153,24 +179,43 @@ def read_parquet(
 
 
 def _system(
-    kinds: list[Any], column: str, moduli: ModuliSet | NumberSystem | None, signed: bool | None
+    kinds: list[Any],
+    column: str,
+    moduli: ModuliSet | NumberSystem | None,
+    signed: bool | None,
+    scale: int | None,
+    of_bits: bool,
 ) -> NumberSystem:
     """Return the given system, or one for all numbers that a column's types can hold."""
-    ranges = [range_of_arrow(kind) for kind in kinds]
+    try:
+        ranges = [range_of_arrow(kind, scale) for kind in kinds]
+    except TypeError as error:
+        raise TypeError(Message(f"column {column!r:.80}: ", error)) from None
+    if of_bits and signed is None:
+        signed = any(limits is not None and limits[0] < 0 for limits in ranges)
     if moduli is not None:
         system: NumberSystem = as_system(moduli, signed=signed)
         return system
     known = [limits for limits in ranges if limits is not None]
     if len(known) < len(ranges):
-        raise ValueError(f"column {column!r:.80} is text, whose numbers may have any size: give the moduli")
+        raise ValueError(
+            f"column {column!r:.80} is text, whose numbers may have any size: give the moduli, or bits=, "
+            "such as bits=256"
+        )
     lowest, highest = min(low for low, _ in known), max(high for _, high in known)
     return system_of_range(lowest, highest, signed).with_bound(max(highest, -lowest))
 
 
 def _read_block(
-    *, groups: tuple[RowGroup, ...], column: str, system: NumberSystem, place: Place
+    *,
+    groups: tuple[RowGroup, ...],
+    column: str,
+    system: NumberSystem,
+    scale: int | None,
+    bits: int | None,
+    place: Place,
 ) -> NDArray[Any]:
-    return groups[place.index[0]].read(column, system)
+    return groups[place.index[0]].read(column, system, scale, bits)
 
 
 # ---- the mixin --------------------------------------------------------------------------------------------
@@ -239,6 +284,11 @@ class Tables(Conversion):
         return arrow_array(ints, arrow_type(*_ends(ints)) if type is None else type)
 
     __arrow_array__ = to_arrow
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Export to a library that reads Arrow's arrays, as ``polars.Series(x)`` does; needs pyarrow."""
+        exported: tuple[object, object] = self.to_arrow().__arrow_c_array__(requested_schema)
+        return exported
 
     def to_parquet(
         self,

@@ -101,7 +101,7 @@ def group(
     def memory(x: Any) -> dict[str, Any]:
         return {"held": bytes_held(x.size, x.system.words32, x.npartitions, len(found["labels"]))}
 
-    about: dict[str, Any] = {"by": labels_hash(by), "op": operation}
+    about: dict[str, Any] = {"by": labels_hash(by, output), "op": operation}
     how: dict[str, Any] = {"mode": mode, "connection": connection, "progress": progress, "as_json": as_json}
     derive("group", [path], output, make, of_fields=True, memory=memory, backend=backend, **about, **how)
     if labels_path is not None:

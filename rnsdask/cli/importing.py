@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.commands import Command, refuse, refusing
+from rnsdask.cli.integers import NOT_NEGATIVE
 from rnsdask.cli.moduli import field_options, read_fields
 from rnsdask.cli.options import (
     as_one,
@@ -52,6 +53,7 @@ from rnsdask.core.file_formats import (
     ZIP,
     format_of_begin,
     format_of_name,
+    is_json_lines,
     replace_suffix,
     strip_compression,
 )
@@ -81,9 +83,12 @@ class _Text:
     header: bool | None
     hexadecimal: bool
     strict: bool
+    scale: int | None
 
     def check(self, *, of_others: bool) -> None:
         """Refuse options that contradict one another, or an input that is not text."""
+        if self.scale is not None and of_others:
+            refuse("--scale is about decimals of Parquet files, not --binary or --residues")
         if self.strict and of_others:
             refuse("--strict is about text, not --binary or --residues")
         if (self.column is not None or self.hexadecimal) and of_others:
@@ -98,14 +103,17 @@ class _Text:
         """Refuse options of text for inputs of another kind."""
         told = {"--strict": self.strict, "--hex": self.hexadecimal, "--column": self.column is not None}
         told |= {"--header": self.header is True, "--no-header": self.header is False}
+        if self.scale is not None and kind != PARQUET:
+            refuse(f"--scale is about decimals of Parquet files, and {name} is {kind}")
         for option, is_told in told.items():
             if is_told and not (option == "--column" and kind == PARQUET):
                 refuse(f"{option} is about text, and {name} is {kind}")
 
     def about(self) -> dict[str, Any]:
         """Return the options that determine the integers of an input."""
-        told = {"strict": self.strict, "column": self.column, "hexadecimal": self.hexadecimal}
-        return told if self.header is None else {**told, "header": self.header}
+        told: dict[str, Any] = {"strict": self.strict, "column": self.column, "hexadecimal": self.hexadecimal}
+        told |= {} if self.header is None else {"header": self.header}
+        return told if self.scale is None else {**told, "scale": self.scale}
 
 
 @dataclass(frozen=True)
@@ -168,13 +176,21 @@ class _Residues:
     "text",
     _Text,
     click.option(
-        "--column", metavar="N|NAME", help="Read one column of text, such as CSV, or of a Parquet file."
+        "--column",
+        metavar="N|NAME",
+        help="Read one column of text, such as CSV, or of a Parquet file; or one field of JSON lines.",
     ),
     click.option(
         "--header/--no-header",
         default=None,
         help="With --column N: whether the first line has names.  [default: if nothing in it could be a "
         "value]",
+    ),
+    click.option(
+        "--scale",
+        type=NOT_NEGATIVE,
+        metavar="N",
+        help="Read decimals of a Parquet file as integers of units of 10**-N, such as cents for 2.",
     ),
     click.option("--hex", "hexadecimal", is_flag=True, help="Read hexadecimal text, with 0x or without."),
     click.option(
@@ -373,10 +389,15 @@ def _form(text: _Text, records: dict[str, Any], signed: bool, begin: bytes, name
     if as_records:
         return forms.RecordForm(**records, signed=signed)
     if kind == TEXT:
-        return forms.TextForm(text.column, text.header, text.hexadecimal, text.strict)
+        if text.scale is not None:
+            text.check_kind(kind, name)
+        json = is_json_lines(name)
+        if json and (text.hexadecimal or text.strict or text.header is not None):
+            refuse(f"--hex, --strict and --header are about other text than the JSON lines of {name}")
+        return forms.TextForm(text.column, text.header, text.hexadecimal, text.strict, json)
     text.check_kind(kind, name)
     if kind == PARQUET:
-        return forms.ParquetForm(text.column)
+        return forms.ParquetForm(text.column, text.scale)
     return forms.NumpyForm() if kind == NUMPY else forms.MatrixMarketForm()
 
 

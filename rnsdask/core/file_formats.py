@@ -82,6 +82,11 @@ def format_of_name(path: str) -> str | None:
     return _FILES.get(PurePath(strip_compression(path).lower()).suffix)
 
 
+def is_json_lines(path: str) -> bool:
+    """Whether a file's name, before a suffix of compression, is that of JSON lines."""
+    return PurePath(strip_compression(path).lower()).suffix in (".jsonl", ".ndjson")
+
+
 def replace_suffix(path: str, suffix: str) -> str:
     """Return a file's name with another suffix."""
     return PurePath(strip_compression(path)).with_suffix(suffix).name

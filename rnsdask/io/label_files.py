@@ -11,7 +11,15 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from rnsdask.core.errors import InputError, brief
-from rnsdask.core.file_formats import CSV, NUMPY, PARQUET, TEXTS, format_of_begin, format_of_name
+from rnsdask.core.file_formats import (
+    CSV,
+    NUMPY,
+    PARQUET,
+    TEXTS,
+    format_of_begin,
+    format_of_name,
+    is_json_lines,
+)
 from rnsdask.core.ways import Message
 from rnsdask.io.arrow import pyarrow_for
 from rnsdask.io.compression import decompressed, first_bytes
@@ -42,7 +50,7 @@ def read_labels(path: Path, column: str | None) -> Any:
             return _of_numpy(stream, name)
         if kind not in (None, *TEXTS.values()):
             raise InputError(f"{name}: labels come from Parquet, CSV, JSON lines, NumPy or text, got {kind}")
-        if kind == TEXTS[".jsonl"]:
+        if is_json_lines(name):
             return list(_of_json(stream, name, column))
         if kind in (CSV, TEXTS[".tsv"]):
             return _integers_or_texts(list(_of_csv(stream, name, column)))

@@ -15,6 +15,7 @@ from rnsdask.core.errors import InputError, brief
 from rnsdask.core.integer_text import not_an_integer, parse_integer
 from rnsdask.core.ways import Message, Setting, Way, with_ways
 from rnsdask.io.integer_reading import BYTE_ORDER_MARK, CSV_HEADER, Readable
+from rnsdask.io.json_lines import json_fields
 
 _PIECE = 2**18
 _LONGEST_LINE = 2**26
@@ -51,6 +52,7 @@ def plain_lines(
     hexadecimal: bool = False,
     strict: bool = False,
     names: list[str] | None = None,
+    json: bool = False,
 ) -> Readable:
     """Return a stream of a text's integers, one a line, without comments; messages call the text `name`.
 
@@ -60,15 +62,17 @@ def plain_lines(
     when nothing in it could be a value (:func:`could_be_names`). Its names are appended to `names`. With
     `hexadecimal`, digits need no ``0x``, and names may look like digits. With `strict`, nothing is skipped
     implicitly. Otherwise, text after ``#`` is removed; InputError for a comment line in columns that may be a
-    row.
+    row. With `json`, lines are JSON (:mod:`.json_lines`), and `column` is a field's name.
     """
     found: Readable = stream
-    if column is not None:
+    if json:
+        found = Pieces(json_fields(whole_lines(stream, name), name, column))
+    elif column is not None:
         how: dict[str, Any] = {"header": header, "hexadecimal": hexadecimal, "strict": strict}
-        found = _Pieces(_Column(stream, name, column, [] if names is None else names, **how))
+        found = Pieces(_Column(stream, name, column, [] if names is None else names, **how))
     elif not strict:
         found = _WithoutComments(stream)
-    return _Pieces(_add_prefix(_whole_lines(found, name))) if hexadecimal else found
+    return Pieces(_add_prefix(whole_lines(found, name))) if hexadecimal else found
 
 
 def could_be_names(fields: list[bytes], index: int | None) -> bool:
@@ -110,7 +114,7 @@ class _WithoutComments:
         return b""
 
 
-class _Pieces:
+class Pieces:
     """A stream of pieces of bytes; an error of a piece is raised after all earlier pieces are read."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
@@ -121,7 +125,7 @@ class _Pieces:
         return next(filter(None, self._pieces), b"")
 
 
-def _whole_lines(stream: Readable, name: str) -> Iterator[bytes]:
+def whole_lines(stream: Readable, name: str) -> Iterator[bytes]:
     """Pieces of a stream that end with a whole line, except for the last."""
     rest = b""
     while piece := stream.read(_PIECE):
@@ -165,7 +169,7 @@ class _Column:
         self._early: dict[tuple[bytes, int], int] = {}
         self._separator: bytes | None = None
         self._line = 0
-        self._pieces = _whole_lines(stream, name)
+        self._pieces = whole_lines(stream, name)
         self._record: list[bytes] = []  # lines of the current record, while a quotation mark is open
         self._is_open, self._length = False, 0
         self._error: InputError | None = None

@@ -17,7 +17,7 @@ from rnsdask.core.ways import Message, Setting
 from rnsdask.io.arrow import arrow_array, arrow_type, pyarrow_for, text_array
 from rnsdask.io.integer_reading import IntegerReader
 from rnsdask.io.numpy_files import Mapped
-from rnsdask.rns.values import flat_integers, range_of_arrow
+from rnsdask.rns.values import check_bits, flat_integers, range_of_arrow
 
 COLUMN = "value"
 """Name of the column of a table that has no other."""
@@ -73,8 +73,9 @@ class ParquetReader(IntegerReader):
     """The integers of a column of a Parquet file, whose row groups are read one after the other.
 
     The stream must be seekable. `column` is its name, or its number from 1; without it, it is the only one,
-    or that of the name "value". Any integer is allowed without limits. InputError without pyarrow, or if the
-    file is not a Parquet file or has no such column of integers.
+    or that of the name "value". With a `scale`, decimals become integers of units of ``10**-scale``. Any
+    integer is allowed without limits. InputError without pyarrow, or if the file is not a Parquet file or has
+    no such column of integers.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class ParquetReader(IntegerReader):
         column: str | None = None,
         lowest: int | None = None,
         highest: int | None = None,
+        scale: int | None = None,
     ) -> None:
         ends: tuple[Any, Any] = (
             -math.inf if lowest is None else lowest,
@@ -99,9 +101,10 @@ class ParquetReader(IntegerReader):
         schema = self._file.schema_arrow
         self._column = column_of(name, schema.names, column)
         try:
-            range_of_arrow(schema.field(schema.names.index(self._column)).type)
+            range_of_arrow(schema.field(schema.names.index(self._column)).type, scale)
         except TypeError as error:
             raise InputError(Message(f"{name}: column {self._column!r:.80}: ", error)) from None
+        self._scale = scale
         self._batches = self._file.iter_batches(_MOST_ROWS, columns=[self._column])
         self._rest: Any = ()
 
@@ -115,7 +118,7 @@ class ParquetReader(IntegerReader):
             self._rest = batch.column(0)
         part, self._rest = self._rest[:count], self._rest[count:]
         try:
-            values, _ = flat_integers(part)
+            values, _ = flat_integers(part, self._scale)
         except ValueError:
             raise self._first_wrong(part.to_pylist()) from None
         return self._accept(_Values(values), part.nbytes)  # type: ignore[arg-type]
@@ -166,15 +169,22 @@ class RowGroup:
     rows: int
     state: tuple[int, int]
 
-    def read(self, column: str, system: NumberSystem) -> NDArray[Any]:
-        """Read the words (rows, N) of a column; InputError if the file was changed, or a number is wrong."""
+    def read(
+        self, column: str, system: NumberSystem, scale: int | None = None, bits: int | None = None
+    ) -> NDArray[Any]:
+        """Read the words (rows, N) of a column; InputError if the file was changed, or a number is wrong.
+
+        With `bits`, numbers of more bits are wrong.
+        """
         if _state(self.path) != self.state:
             raise InputError(f"{self.path}: it was changed since it was opened")
         pyarrow = pyarrow_for("reading Parquet")
         with parquet_errors(self.path), pyarrow.parquet.ParquetFile(self.path) as file:
             values = file.read_row_group(self.number, columns=[column]).column(0)
         try:
-            flat, _ = flat_integers(values)
+            flat, shape = flat_integers(values, scale)
+            if bits is not None:
+                check_bits(flat, shape, bits, system.is_signed)
             return system.encode(flat)
         except (TypeError, ValueError) as error:
             raise InputError(

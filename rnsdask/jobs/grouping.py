@@ -42,10 +42,10 @@ def labels_at(text: str) -> Any:
     return np.asarray(store.open_any_array(path)[...]) if numbers is None else numbers.array().to_ints()
 
 
-def labels_hash(text: str) -> str | None:
-    """Hash of the file or array of labels as it is now, for the job's hash."""
+def labels_hash(text: str, output: str) -> str | None:
+    """Hash of the file or array of labels as it is now, for that of the job that writes `output`."""
     path, column = split_place(text)
-    return import_hash(path, column=column)
+    return import_hash(path, output, column=column)
 
 
 def bytes_held(numbers: int, words: int, chunks: int, groups: int) -> int:

@@ -127,6 +127,8 @@ class TextForm(InputForm):
     hexadecimal, strict : bool
         Whether text is hexadecimal also without ``0x``, and whether only integers and ends of lines are
         allowed.
+    json : bool
+        Whether lines are JSON, of which `column` names a field.
     """
 
     kind = TEXT
@@ -134,11 +136,12 @@ class TextForm(InputForm):
     header: bool | None = None
     hexadecimal: bool = False
     strict: bool = False
+    json: bool = False
 
     @property
     def has_plain_bytes(self) -> bool:
         """Whether lines are read as they are."""
-        return self.column is None and not self.hexadecimal
+        return self.column is None and not self.hexadecimal and not self.json
 
     def needs_range(self, system: NumberSystem | None) -> bool:
         """Whether lengths of integers must be known: those for elements may have any length."""
@@ -147,12 +150,12 @@ class TextForm(InputForm):
     def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
         """Read all lines."""
         lines = self._lines(stream, name)
-        return range_of_lines(lines, name, of_column=self.column is not None, advance=advance)
+        return range_of_lines(lines, name, of_column=self._is_made, advance=advance)
 
     def reader(self, stream: Any, name: str, allowed: Allowed) -> IntegerSource:
         """Return a reader, which collects the names of columns."""
         names: list[str] = []
-        lines, of_column = self._lines(stream, name, names), self.column is not None
+        lines, of_column = self._lines(stream, name, names), self._is_made
         longest = 0 if allowed.found is None else allowed.found.longest
         strict = self.strict and not of_column  # lines of a column are checked already
         how: dict[str, Any] = {"strict": strict, "longest": longest, "of_column": of_column}
@@ -160,8 +163,18 @@ class TextForm(InputForm):
         reader.names = names
         return reader
 
+    @property
+    def _is_made(self) -> bool:
+        """Whether lines are fields of the input's lines."""
+        return self.column is not None or self.json
+
     def _lines(self, stream: BinaryIO, name: str, names: list[str] | None = None) -> Readable:
-        how: dict[str, Any] = {"column": self.column, "header": self.header, "names": names}
+        how: dict[str, Any] = {
+            "column": self.column,
+            "header": self.header,
+            "names": names,
+            "json": self.json,
+        }
         return plain_lines(stream, name, hexadecimal=self.hexadecimal, strict=self.strict, **how)
 
 
@@ -215,10 +228,11 @@ class NumpyForm(_BinaryForm):
 
 @dataclass(frozen=True)
 class ParquetForm(_BinaryForm):
-    """A Parquet file, with a column by name or number."""
+    """A Parquet file, with a column by name or number, and the scale of its decimals."""
 
     kind = PARQUET
     column: str | None = None
+    scale: int | None = None
 
     @property
     def has_plain_bytes(self) -> bool:
@@ -226,7 +240,7 @@ class ParquetForm(_BinaryForm):
         return False
 
     def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
-        return ParquetReader(stream, name, self.column, *limits)
+        return ParquetReader(stream, name, self.column, *limits, self.scale)
 
 
 @dataclass(frozen=True)

@@ -379,10 +379,15 @@ def settings() -> Iterator[Setting]:
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Setting":
-                name, *values = node.args
-                # Of a value that is computed, the option takes any.
-                known = [ast.literal_eval(v) for v in values if not isinstance(v, ast.Call)]
-                yield Setting(ast.literal_eval(name), *known)
+                yield Setting(*map(literal, node.args))
+
+
+def literal(node: ast.expr) -> Any:
+    """The value of a literal; of what is computed some number."""
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return 2
 
 
 def test_settings_are_options_of_commands() -> None:
