@@ -73,6 +73,8 @@ def computations(x: rd.RNSArray, y: rd.RNSArray) -> dict[str, Any]:
         "place": y.argmin(),
         "greatest": x.topk(3),
         "running maximum": y.cummax().residues,
+        "maxima of groups": rd.group_reduce(x, np.arange(x.size) % 97, "max")[1].residues,
+        "sums of groups": rd.group_reduce(x // x.size, np.arange(x.size) % 97, "sum")[1].residues,
         "intervals": rd.add(*map(rd.IntervalRNSArray.from_rns, (half // 2, other // 2))).residues,
     }
     with rd.errstate(overflow="wrap"):

@@ -178,7 +178,7 @@ def _reduce_values(
     """Reduce values (rows, *lead, N) by codes (N,), which may be -1."""
     inside = codes >= 0
     if not inside.all():
-        values, codes = values[..., inside], codes[inside]
+        values, codes = values[..., np.asarray(inside, like=values)], codes[inside]
     present, index = distinct_codes(codes)
     lead, count = values.shape[1:-1], len(present)
     matrix, total = values.reshape(len(values), -1), math.prod(lead) * count
