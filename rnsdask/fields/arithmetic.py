@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array, is_any
-from rnsdask.core import groups, rows
+from rnsdask.core import rows
 from rnsdask.core.axes import reduced_shape
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.fields.system import FiniteFields, PrimeFields
-from rnsdask.rns import arithmetic, compare
+from rnsdask.rns import arithmetic, compare, groups
 from rnsdask.rns.axis import rows_along
 from rnsdask.rns.powers import inverses_of, power_by_array, power_of_residues
 from rnsdask.rns.system import RNS

@@ -13,12 +13,11 @@ import numpy as np
 from dask.array.utils import meta_from_array
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, to_backend
+from rnsdask.backend import Array, count_each, to_backend
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import rows
 from rnsdask.core.errors import brief
 from rnsdask.core.generic import encode_results
-from rnsdask.core.groups import distinct_codes, fold_groups
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
@@ -36,6 +35,7 @@ from rnsdask.lazy.ranks import sorted_indices
 from rnsdask.lazy.tree import checked_split, combine_tree, put_in_box
 from rnsdask.lazy.widening import by_table
 from rnsdask.positional.system import MOST_BITS, Positional
+from rnsdask.rns.groups import distinct_codes, fold_groups
 from rnsdask.rns.sort import taken
 from rnsdask.typing import PlainArray, SplitEvery
 
@@ -150,9 +150,10 @@ def _prods(words: Array, codes: Array, count: int, system: NumberSystem) -> Arra
 def _extrema(words: Array, codes: Array, count: int, system: NumberSystem, *, last: bool) -> Array:
     order = sorted_indices(words, system, 0)
     order = order[np.argsort(codes[order], kind="stable")]
-    ends = np.cumsum(np.bincount(codes, minlength=count))
-    places = ends - 1 if last else np.concatenate([ends[:1] * 0, ends[:-1]])
-    return taken(words, order[places])
+    counts = count_each(codes, count)
+    ends = np.cumsum(counts)
+    places = ends - 1 if last else ends - counts
+    return taken(words, order[np.asarray(places, like=order)])
 
 
 def _fold_ints(values: Any, codes: Any, _: int, __: NumberSystem, *, ufunc: np.ufunc) -> Any:
