@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rnsdask.core.errors import InputError, brief
+from rnsdask.core.errors import InputError, NumberError, brief
 from rnsdask.core.integer_text import not_an_integer, parse_integer
 from rnsdask.core.ways import Message, Setting, with_ways
 
@@ -38,16 +38,9 @@ def json_fields(pieces: Iterable[bytes], name: str, field: str | None) -> Iterat
             except ValueError as error:
                 if made:
                     yield b"".join([text + b"\n" for text in made])
-                raise InputError(Message(f"{name}:{number}: ", *_parts(error))) from None
+                problem = error if isinstance(error, NumberError) else f"it is no JSON: {error}"
+                raise InputError(Message(f"{name}:{number}: ", problem)) from None
         yield b"".join([text + b"\n" for text in made])
-
-
-def _parts(error: ValueError) -> tuple[Any, ...]:
-    return error.args if isinstance(error, _WrongLineError) else (f"it is no JSON: {error}",)
-
-
-class _WrongLineError(ValueError):
-    """A line that is JSON without an integer; its argument is a message."""
 
 
 def _integer_of(line: bytes, field: str | None) -> bytes:
@@ -56,19 +49,19 @@ def _integer_of(line: bytes, field: str | None) -> bytes:
     if field is not None:
         what = f"the field {field!r:.80}"
         if not isinstance(value, dict):
-            raise _WrongLineError(f"it is no object, so that it has no field {field!r:.80}")
+            raise NumberError(f"it is no object, so that it has no field {field!r:.80}")
         if field not in value:
-            raise _WrongLineError(f"the object has no field {field!r:.80}, but {brief(list(value))}")
+            raise NumberError(f"the object has no field {field!r:.80}, but {brief(list(value))}")
         value = value[field]
     elif isinstance(value, dict):
         way = Message(Setting("column"), f" chooses one of {brief(list(value))}")
-        raise _WrongLineError(with_ways("it is an object", way))
+        raise NumberError(with_ways("it is an object", way))
     if not isinstance(value, str):
         kind = {type(None): "missing", bool: "a Boolean", list: "a list"}.get(type(value), "an object")
-        raise _WrongLineError(f"{what} is {kind}, not an integer")
+        raise NumberError(f"{what} is {kind}, not an integer")
     if isinstance(value, _Fraction):
-        raise _WrongLineError(f"{what} is {value:.40}, not an integer; text keeps all digits")
+        raise NumberError(f"{what} is {value:.40}, not an integer; text keeps all digits")
     text = value.strip().encode("utf-8", "surrogatepass")
     if not isinstance(value, _Integer) and parse_integer(text) is None:
-        raise _WrongLineError(f"{what}: {not_an_integer(text)}")
+        raise NumberError(f"{what}: {not_an_integer(text)}")
     return text

@@ -80,7 +80,7 @@ def test_parquet(tmp_path: Path) -> None:
 
 
 class Exporter:
-    """What a library sees of an array that it reads by Arrow's protocol alone."""
+    """An array as a library sees it that reads by Arrow's protocol alone."""
 
     def __init__(self, x: Any) -> None:
         self._x = x
