@@ -53,7 +53,7 @@ FORGOTTEN_AFTER = 0.1
 """Seconds after which a scheduler has forgotten results that nobody keeps."""
 
 RESIDUES = rd.RNS(moduli_set("16"))
-FIELD = rd.PrimeFields([2013265921])
+FIELD = rd.PrimeFields([3 * 2**30 + 1])  # which has roots of unity of order 2**30
 MATRIX_FIELD = rd.PrimeFields([2**31 - 1])
 
 
