@@ -237,7 +237,8 @@ def test_lazy_labels_are_not_read_if_groups_are_expected() -> None:
         raise AssertionError("labels are read")
 
     by = da.zeros(10, dtype=np.int64, chunks=5).map_blocks(fail, dtype=np.int64, meta=np.empty(0, np.int64))
-    groups, result = rd.group_reduce(rd.from_ints(VALUES), by, "sum", expected_groups=[4, 2])
+    x = rd.from_ints(VALUES, chunks=5)
+    groups, result = rd.group_reduce(x, by, "sum", expected_groups=[4, 2])
     assert (groups.tolist(), result.shape) == ([4, 2], (2,))
 
 
