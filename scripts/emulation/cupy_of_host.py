@@ -16,6 +16,34 @@ ATTRIBUTES = {16: 2, 75: 8, 76: 0, 97: 2**17}
 """Attributes of a device: multiprocessors, version, bytes of shared memory that a block can ask for."""
 
 
+FUNCTIONS = (
+    *("empty", "zeros", "full", "ones", "arange", "empty_like", "full_like", "ascontiguousarray"),
+    *("concatenate", "minimum"),
+)
+"""Functions of NumPy that CuPy has, too."""
+
+
+class Stream:
+    """A stream of work that is done as soon as it is queued."""
+
+    ptr = 0
+
+    def __init__(self, **_: Any) -> None:
+        """Make a stream, whose options are nothing here."""
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing."""
+
+    def record(self) -> None:
+        """Do nothing, for all work before is done."""
+
+    def wait_event(self, _: None) -> None:
+        """Do nothing, for all work before is done."""
+
+
 class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
     """A NumPy array that has what the package asks of CuPy's."""
 
@@ -62,14 +90,17 @@ def install(module: type) -> None:
     cupy.cuda = types.SimpleNamespace(
         runtime=runtime,
         alloc_pinned_memory=bytearray,
-        get_current_stream=lambda: types.SimpleNamespace(ptr=0),
+        get_current_stream=Stream,
+        Stream=Stream,
+        Device=lambda _: contextlib.nullcontext(),
         Event=lambda **_: types.SimpleNamespace(record=nothing, synchronize=nothing),
     )
     cupy.ndarray, cupy.RawModule = ndarray, module
     for name in ("uint8", "int8", "int32", "uint32", "int64", "uint64", "float64", "bool_"):
         setattr(cupy, name, getattr(np, name))
-    for name in ("empty", "zeros", "full", "ones", "arange", "empty_like", "ascontiguousarray"):
+    for name in FUNCTIONS:
         setattr(cupy, name, partial(_as_cupys, getattr(np, name)))
+    cupy.__version__ = "0"  # whose streams have no priorities
     cupy.asarray = _asarray
     libraries: Any = types.ModuleType("cupy_backends.cuda.libs")
     libraries.cublas = None

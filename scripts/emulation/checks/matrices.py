@@ -6,7 +6,7 @@ from unittest.mock import patch
 import numpy as np
 
 from emulation.checks import Place, check, not_by_ptx
-from rnsdask.backend.cuda import int8_product, triangles
+from rnsdask.backend.cuda import block_lu, int8_product, triangles
 from rnsdask.backend.cuda.int8_product import SUBTRACT, Part, Residues
 from rnsdask.backend.protocol import SparseRows
 from rnsdask.constants import int8_constants, small_moduli_for
@@ -50,6 +50,33 @@ def elimination_by_rows(kernels: Any, place: Place) -> list[Any]:
             found = place(np.empty((3, count, *shape), np.uint32))
             kernels.lu_factor(place(packed), factor, found)
             results.append(found)
+    return results
+
+
+@check
+@not_by_ptx("matrix units and copies that do not wait")
+def elimination_in_panels(kernels: Any, place: Place) -> list[Any]:
+    """Panels by blocks, and what is right of them; a pivot lacks in the first, or the last; a low rank."""
+    moduli, results = ModuliSet([2147483659, 4294967291]), []
+    for rows, columns, zeros, rank in (
+        (150, 150, 0, 150),
+        (140, 170, 1, 140),
+        (150, 150, 140, 150),
+        (170, 150, 0, 90),
+    ):
+        random = np.random.default_rng(rows)
+        x = np.stack([random.integers(0, m, (1, rows, columns), dtype=np.uint64) for m in moduli]).astype(
+            np.uint32
+        )
+        x[1, 0, :zeros, zeros - 1 if zeros else 0] = x[1, 0, :zeros, 0] if zeros > 1 else 0
+        x[1, 0, rank:] = x[1, 0, : rows - rank]
+        out = place(np.empty_like(x))
+        sizes = {"LEAST_OF_FEW": 0, "MOST_PIVOTS": 1, "WIDTH": 64}
+        with patch.object(int8_product, "multiply_int8", multiply_on_host):
+            with patch.multiple(block_lu, **sizes):
+                results += [*kernels.eliminate(place(x), columns, moduli, out), out]
+            with patch.object(block_lu, "LEAST_OF_FEW", 0):
+                results += kernels.eliminate(place(x), columns, moduli, None)
     return results
 
 
