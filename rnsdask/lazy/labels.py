@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import to_backend
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.lazy.inputs import convert_any
+from rnsdask.lazy.operands import is_number_array
 
 MISSING = -1
 """Code of a label that is missing, or in no group."""
@@ -28,6 +29,8 @@ def as_labels(by: Any) -> Any:
     """
     if isinstance(by, list | tuple):
         return objects_of(by)
+    if is_number_array(by):
+        raise TypeError(f"labels must be plain values, got {brief(by)}; its astype(object) has them")
     if hasattr(by, "to_dask_array"):  # a column of dask.dataframe
         return by.to_dask_array(lengths=True)
     library = type(by).__module__.partition(".")[0]
@@ -64,8 +67,13 @@ def factorize(labels: Any) -> tuple[NDArray[Any], Codes]:
     """Return the distinct labels (G,) of labels in memory, and the code (*shape) of each one.
 
     The distinct ones are sorted if they have an order, else in order of their first occurrence. The code of a
-    missing label (None, NaN, NaT, or a tuple with one of them) is :data:`MISSING`.
+    missing label (None, NaN, NaT, a masked one, or a tuple with one of them) is :data:`MISSING`.
     """
+    if isinstance(labels, np.ma.MaskedArray):
+        present = ~np.ma.getmaskarray(labels)
+        codes = np.full(labels.shape, MISSING, dtype=np.int64)
+        groups, codes[present] = factorize(np.ma.getdata(labels)[present])
+        return groups, codes
     if hasattr(labels, "dictionary_encode"):
         groups, codes = _factorize_arrow(labels)
     elif not isinstance(labels, np.ndarray):  # of pandas

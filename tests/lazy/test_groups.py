@@ -256,6 +256,19 @@ def test_selections_are_counted_first() -> None:
 # ---- errors ------------------------------------------------------------------------------------------------
 
 
+def masked() -> Any:
+    """Labels, two of which a mask hides: one that occurs elsewhere, and one that does not."""
+    return np.ma.array([1, 2] * 4 + [1, 9], mask=[0] * 8 + [1, 1])
+
+
+@pytest.mark.parametrize("chunks", [None, 3])
+def test_masked_labels_are_in_no_group(chunks: int | None) -> None:
+    x = rd.from_ints(range(10), chunks=chunks)
+    for by in (masked(), da.from_array(masked(), chunks=4)):
+        _, found = rd.group_reduce(x, by, "sum", expected_groups=[2, 1, 9])
+        assert objects(found).tolist() == [16, 12, 0]
+
+
 def test_wrong_arguments() -> None:
     x = rd.from_ints(VALUES, chunks=None)
     for lazy in (x, x.rechunk(3)):
@@ -264,6 +277,11 @@ def test_wrong_arguments() -> None:
                 rd.group_reduce(lazy, by, "sum")
         with pytest.raises(ValueError, match="label at position 9 is missing"):
             rd.group_reduce(lazy, da.from_array(np.array([0.5] * 9 + [np.nan]), chunks=4), "sum")
+        for by in (masked(), da.from_array(masked(), chunks=4)):
+            with pytest.raises(ValueError, match="label at position 8 is missing"):
+                rd.group_reduce(lazy, by, "sum")
+        with pytest.raises(TypeError, match=r"labels must be plain values, got .*RNSArray.*astype\(object\)"):
+            rd.group_reduce(lazy, lazy, "sum")
     calls: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         (TypeError, "takes an array of numbers, got list", lambda: rd.group_reduce(VALUES, TEXT, "sum")),
         (ValueError, "func must be one of sum, prod,", lambda: rd.group_reduce(x, TEXT, "mean")),
