@@ -91,7 +91,8 @@ def group(
     from rnsdask.jobs.grouping import bytes_held, labels_at, labels_hash
     from rnsdask.lazy.groups import group_reduce
 
-    _check_new(labels_path, mode)
+    if labels_path is not None:
+        _check_labels_path(Path(labels_path), by, output, mode)
     labels, found = labels_at(by), {}
 
     def make(x: Any) -> Any:
@@ -108,13 +109,18 @@ def group(
         _write_labels(labels_path, found["labels"].tolist(), replace=any(mode.values()))
 
 
-def _check_new(labels_path: str | None, mode: dict[str, bool]) -> None:
-    """Raise JobError before the job if the file of labels exists."""
+def _check_labels_path(path: Path, by: str, output: str, mode: dict[str, bool]) -> None:
+    """Raise JobError if the file of labels exists, has no folder, or is another file of the job."""
     from rnsdask.core.errors import JobError
     from rnsdask.core.ways import REPLACE, with_ways
+    from rnsdask.jobs.grouping import split_place
 
-    if labels_path is not None and not any(mode.values()) and Path(labels_path).exists():
-        raise JobError(with_ways(f"{labels_path}: it exists", REPLACE))
+    if path.resolve() in (Path(split_place(by)[0]).resolve(), Path(output).resolve()):
+        raise JobError(f"{path}: the job reads or writes it otherwise; give --labels another path")
+    if not path.parent.is_dir():
+        raise JobError(f"{path}: there is no folder {path.parent}")
+    if path.exists() and not any(mode.values()):
+        raise JobError(with_ways(f"{path}: it exists", REPLACE))
 
 
 def _write_labels(labels_path: str, labels: list[Any], *, replace: bool) -> None:

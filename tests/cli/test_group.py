@@ -95,6 +95,23 @@ def test_output() -> None:
     assert values_in("p.zarr") == [-3 * 2**70, 5 * 2**70 * 7 * 30, 0]
 
 
+@pytest.mark.parametrize(
+    ("labels", "text"),
+    [
+        ("l.csv", "the job reads or writes it otherwise"),
+        ("./o.zarr", "the job reads or writes it otherwise"),
+        ("no/o.jsonl", "there is no folder no"),
+    ],
+)
+def test_files_of_labels_that_cannot_be(labels: str, text: str) -> None:
+    before = Path("l.csv").read_bytes()
+    job = ["group", "x.zarr", "--by", "l.csv:account", "-o", "o.zarr", "--labels", labels]
+    for mode in ([], ["--overwrite"], ["--resume"]):
+        assert text in fail(*job, *mode)
+        assert Path("l.csv").read_bytes() == before
+        assert not Path("o.zarr").exists()
+
+
 def test_other_axes() -> None:
     rd.from_ints(np.array(VALUES, dtype=object).reshape(2, 5), chunks=2).to_zarr("m.zarr")
     Path("five.txt").write_text("x\ny\nx\ny\nx\n")
