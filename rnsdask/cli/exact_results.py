@@ -376,6 +376,7 @@ def _compute_in_panels(
         check_store_path(output)
     written = job.output_of(great, output, **mode)
     if written is not None and written.check() is Decision.DONE:
+        job.remove_working(written)
         tell_done(great.operation, {"output": str(output)}, as_json)
         return
     with connection(great.work_in_memory) as client:
@@ -384,6 +385,8 @@ def _compute_in_panels(
         group = 0 if client is not None else great.choose(written, checkpoint)
         if not group:
             otherwise(lambda _: nullcontext(client), None if client else great.backend)
+            if written is not None:
+                job.remove_working(written)
             return
         with fitting(great.work(group), backend=great.backend), measured() as cost:
             done = job.run(great, written, group, checkpoint=checkpoint, progress=progress)

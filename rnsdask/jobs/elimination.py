@@ -180,6 +180,11 @@ def output_of(elimination: Elimination, path: str | None, **mode: bool) -> store
     return output
 
 
+def remove_working(output: store.Output) -> None:
+    """Remove the working stores of killed jobs with this output, which is written."""
+    remove_between(str(output.path), ())
+
+
 @dataclass(frozen=True)
 class Done:
     """Results of a job, and the working store, which may be removed by now.

@@ -16,6 +16,7 @@ from commands import as_json, fail
 from strategies import slow
 
 import rnsdask as rd
+from rnsdask import store
 from rnsdask.cli import main
 from rnsdask.jobs import elimination as job
 from rnsdask.jobs import memory_plan
@@ -240,6 +241,18 @@ def test_killed_and_resumed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert not list(Path().glob("o.*partial*"))
         if Path("o").exists():
             Path("o").rename(f"o-{options}")
+
+
+@pytest.mark.usefixtures("stores")
+@pytest.mark.parametrize("command", ["nullspace x -o o --resume", "rref x -o o --overwrite"])
+def test_working_stores_of_killed_jobs_are_removed(command: str) -> None:
+    """One that was killed while it removed its own, and one whose output is made anew in memory."""
+    outcome(command.rpartition(" ")[0])
+    for name in ("o.0123456789ab-1.partial", "o.0123456789ab-2.partial"):
+        store.create(name, FIELDS, (4, 4), chunks=(4, 4), job="0123456789ab")
+    assert Path("o.0123456789ab-1.partial.partial").is_dir()
+    outcome(command)
+    assert sorted(Path().glob("o*")) == [Path("o")]
 
 
 @pytest.mark.usefixtures("stores")
