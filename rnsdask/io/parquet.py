@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -128,6 +129,8 @@ class ParquetReader(IntegerReader):
         for row, value in enumerate(values):
             if value is None:
                 return InputError(f"{self._place(row)}: the value is missing")
+            if isinstance(value, Decimal):  # an integer of the column's units
+                continue
             text = str(value).strip().encode("utf-8", "surrogatepass")
             if parse_integer(text) is None:
                 return InputError(f"{self._place(row)}: {not_an_integer(text)}")

@@ -4,6 +4,7 @@ import gzip
 import json
 import sys
 import threading
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,13 @@ def test_parquet_files_of_wide_systems(kind: str) -> None:
     succeed("export", stored(kind, LONG), "x.PQ")
     found = pq.read_table("x.PQ")["value"]
     assert (found.type, [int(v) for v in found.to_pylist()]) == (pa.large_string(), LONG)
+
+
+def test_missing_decimals_are_named_by_their_row() -> None:
+    units = pa.array([Decimal("1.50"), Decimal("2.25"), None], pa.decimal128(10, 2))
+    pq.write_table(pa.table({"a": units}), "a.parquet")
+    text = fail("import", "a.parquet", "x.zarr", "--column", "a", "--scale", "2")
+    assert "a.parquet: column 'a', row 3: the value is missing" in text
 
 
 def test_row_groups_are_written_as_they_fill(monkeypatch: pytest.MonkeyPatch) -> None:
