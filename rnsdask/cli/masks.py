@@ -80,7 +80,13 @@ def _indices(path: str) -> "Iterator[tuple[int, ...]]":
     row = max(1, math.prod(values.shape[1:]))
     step = values.chunks[0] * max(1, _PART_VALUES // (row * values.chunks[0]))
     for start in range(0, values.shape[0], step):
-        part: Any = values[start : start + step]
+        try:
+            part: Any = values[start : start + step]
+        except Exception as error:  # of any type, because the chunks may hold anything
+            rows = f"rows {start} to {min(start + step, values.shape[0]) - 1}"
+            raise CommandError(
+                f"{path}: {rows} cannot be read: {' '.join(str(error).split()):.200}"
+            ) from error
         places = np.argwhere(part)
         places[:, 0] += start
         yield from map(tuple, places.tolist())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import EllipsisType
 from typing import Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar
 
-from rnsdask.core.errors import ExpressionError, abbreviate
+from rnsdask.core.errors import ExpressionError, StoreError, abbreviate
 from rnsdask.core.ranges import check_bits
 from rnsdask.expressions.functions import BOOLEANS, EXTREMA, FUNCTIONS
 from rnsdask.expressions.syntax import Expression
@@ -174,7 +174,7 @@ class _Walk(Generic[V]):
     def located(self, node: ast.expr, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return function(*arguments)
-        except ExpressionError:
+        except (ExpressionError, StoreError):  # a store that is damaged is no fault of the expression
             raise
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
             raise self.expression.error(node, str(error)) from error

@@ -167,3 +167,17 @@ def test_where_of_integers_in_python() -> None:
             rd.where(m, a, 0)
     with pytest.raises(TypeError, match="a condition must be a Boolean"):
         rd.where([True], 1, 0)
+
+
+def test_damaged_masks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are named, and no fault of how the command is used."""
+    monkeypatch.chdir(tmp_path)
+    rd.from_ints(range(9), chunks=3).to_zarr("nine.zarr")
+    succeed("eval", "x > 4", "x=nine.zarr", "-o", "nine-mask.zarr")
+    chunk = Path("nine-mask.zarr/c/1")
+    chunk.write_bytes(b"\1" + chunk.read_bytes()[1:])
+    assert "nine-mask.zarr: rows 0 to 8 cannot be read: " in fail("where", "nine-mask.zarr")
+    text = fail("filter", "nine.zarr", "m", "m=nine-mask.zarr", "-o", "o.zarr")
+    assert "nine-mask.zarr: chunk c/1 is corrupt" in text
+    assert "expression" not in text
+    assert not Path("o.zarr").exists()
