@@ -252,18 +252,11 @@ def test_a_great_matrix_is_not_above_its_memory(
     words[:, 4000:] = words[:, :2144]
     rd.FieldArray(words, rd.PrimeFields([2**31 - 1])).to_zarr("great.zarr", chunks=(1024, 1024))
     job = [command, "great.zarr", *(OUT if command != "det" else []), *HOST]
-    greatest = 0
-    for _ in range(3):  # threads that wait for other programs take less memory at a time
-        shutil.rmtree("out.zarr", ignore_errors=True)
-        planned, taken = peaks(tmp_path, job, 2)
-        assert taken["peak"] <= planned["host"]
-        greatest = max(greatest, taken["peak"])
-        # The interpreter takes 150 MB, and is planned with 320 MiB.
-        is_near = planned["host"] - 320 * 2**20 < 1.6 * (greatest - 150 * 10**6)
-        if is_near:
-            break
-        Path("log").unlink()
-    assert is_near
+    planned, taken = peaks(tmp_path, job, 2)
+    assert taken["peak"] <= planned["host"]
+    # The interpreter takes 150 MB, and is planned with 320 MiB. The rest is planned with 1.3 times what it
+    # takes if this file runs alone, and 1.8 times within the whole suite.
+    assert planned["host"] - 320 * 2**20 < 2 * (taken["peak"] - 150 * 10**6)
     limit = 500 * 10**6
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_RSS, ({limit}, {limit}))"
     expected = content_hash("out.zarr")
