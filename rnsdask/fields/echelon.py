@@ -40,24 +40,24 @@ def forms(words: Array, moduli: ModuliSet) -> Array:
     if 0 in words.shape:
         return packed
     found = elimination.echelon(words, moduli, columns)
-    least, there = min(rows, columns), partial(np.asarray, like=packed)
+    least = min(rows, columns)
     x = packed.reshape(*found.words.shape[:2], rows, columns + 1)  # of one stack
-    pivots = to_backend(found.pivots, "cpu").astype(np.int64)
-    free = there(_free_columns(pivots, columns))
-    x[:, :, :least, free] = _reduced_rows(found, moduli, free)
-    at = (pivots >= 0).nonzero()
-    x[(*map(there, at), there(pivots[at]))] = 1
-    x[:, :, :least, columns] = there(pivots.astype(np.uint32))
+    pivots = to_backend(found.pivots, "cpu")
+    first = _leading_pivots(pivots)
+    # By slices: indices of CuPy's arrays are not to be trusted beyond 2**31.
+    packed.reshape(-1, rows * (columns + 1))[:, : first * (columns + 2) : columns + 2] = 1
+    x[:, :, :least, first:columns] = _reduced_rows(found, moduli, slice(first, columns))
+    x[:, :, :least, columns] = np.asarray(pivots.astype(np.uint32), like=packed)
     return packed
 
 
-def _free_columns(pivots: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
-    """Columns that lack a pivot in some matrix of (n, B, K); the others are those of identity matrices."""
-    count = np.bincount(pivots.reshape(-1) + 1, minlength=columns + 1)[1:]
-    return np.flatnonzero(count < math.prod(pivots.shape[:2]))
+def _leading_pivots(pivots: NDArray[np.int32]) -> int:
+    """First columns that have pivots in all matrices of (n, B, K); reduced, they are an identity matrix's."""
+    is_leading = np.logical_and.accumulate(pivots == np.arange(pivots.shape[-1]), axis=-1)
+    return int(is_leading.sum(axis=-1).min())
 
 
-def _reduced_rows(found: elimination.Echelon, moduli: ModuliSet, wanted: Array | slice) -> Array:
+def _reduced_rows(found: elimination.Echelon, moduli: ModuliSet, wanted: slice) -> Array:
     """Wanted columns of the reduced rows (n, B, K, wanted) of echelon forms with K places for pivots.
 
     The rank may differ from matrix to matrix, and from prime to prime: rows without a pivot are 0.
