@@ -14,7 +14,7 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, is_any, to_backend
+from rnsdask.backend import Array, to_backend
 from rnsdask.core import rows
 from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.moduli import ModuliSet, unchecked_set
@@ -329,7 +329,7 @@ def _check_monic(name: str, g: Array, system: RNS, place: Place) -> int:
     if 0 in g.shape:
         return 0
     degrees = to_backend(polynomials.degrees_of((g != 0).any(axis=0)[None])[0], "cpu")
-    if is_any(degrees < 0):
+    if (degrees < 0).any():
         index = index_at(int((degrees < 0).reshape(-1).argmax()), g.shape[1:-1], place)
         raise ZeroDivisionError(f"{name}: the divisor{f' at index {index}' if index else ''} is 0")
     where = np.asarray(np.broadcast_to(degrees[None, ..., None], (len(g), *degrees.shape, 1)), like=g)

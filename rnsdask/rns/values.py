@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Self, SupportsIndex
 
 import numpy as np
 
-from rnsdask.backend import cpu, is_any
+from rnsdask.backend import cpu
 from rnsdask.core.errors import NumberError, abbreviate, brief, out_of_range
 from rnsdask.core.integer_text import not_an_integer, parse_integer
 from rnsdask.core.moduli import ModuliSet, as_bool, as_integer
@@ -93,7 +93,7 @@ def _convert_pandas(values: Any, scale: int | None) -> Any:
             f"values must be a Series, an Index or an array of pandas, got a {kind}; choose a column"
         )
     missing = np.asarray(values.isna())
-    if is_any(missing):
+    if missing.any():
         raise _missing_error(int(missing.argmax()))
     if hasattr(values.dtype, "pyarrow_dtype"):
         return _convert_arrow(getattr(values, "array", values).__arrow_array__(), scale)
