@@ -44,6 +44,7 @@ from benchmarking import (
 from scaling_results import FIELDS, PATTERN, Call, Resident, long_transform, repeated
 
 import rnsdask as rd
+from rnsdask.backend import gpu_count
 
 CHUNKS = 8
 BUDGET_SECONDS = 5.0  # for the calls of one place and kind; there may be fewer than --repeat
@@ -106,6 +107,8 @@ def places(kind: str) -> list[tuple[str, int, str]]:
     """Name, number of workers and protocol of each cluster."""
     one, two = ("1 GPU", "2 GPUs") if kind == "gpu" else ("1 process", "2 processes")
     found = [(one, 1, "tcp"), (f"{two}, TCP", 2, "tcp")]
+    if kind == "gpu" and gpu_count() < 2:
+        return found[:1]
     if kind == "gpu" and find_spec("distributed_ucxx") is not None:
         found.append((f"{two}, UCX", 2, "ucx"))
     return found

@@ -262,6 +262,7 @@ def _differing(first: Any, second: Any, client: Any) -> list[tuple[Any, ...]]:
     """Return index and both numbers of each place where a store differs from another, or an integer."""
     import numpy as np
 
+    from rnsdask.backend import to_backend
     from rnsdask.jobs.compute import compute
 
     first, shape = first.reshape(-1), first.shape
@@ -272,7 +273,7 @@ def _differing(first: Any, second: Any, client: Any) -> list[tuple[Any, ...]]:
     found, *numbers = compute([places, *sides], client, label="compare")
     if isinstance(second, int):
         numbers.append(np.full(len(found), second, dtype=object))
-    indices = zip(*(axis.tolist() for axis in np.unravel_index(np.asarray(found), shape)), strict=True)
+    indices = zip(*(axis.tolist() for axis in np.unravel_index(to_backend(found, "cpu"), shape)), strict=True)
     return [(index, int(a), int(b)) for index, a, b in zip(indices, *numbers, strict=True)]
 
 

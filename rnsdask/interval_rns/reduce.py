@@ -6,7 +6,7 @@ The intervals select the candidates for the extremum, without reading residues; 
 
 import numpy as np
 
-from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.backend import Array, backend_name, kernels_of, to_backend
 from rnsdask.constants import KEY_BITS, key_constants
 from rnsdask.core import generic
 from rnsdask.core.layout import as_matrix
@@ -95,7 +95,7 @@ def ordering(columns: Array, moduli: ModuliSet) -> Ordering:
 
     def digits(indices: Array) -> Array:
         magnitudes = of_magnitudes.digits(indices)
-        below = negative[indices]
+        below = to_backend(negative[indices], backend_name(magnitudes))  # few are on the host
         top = (~below).astype(np.uint32)
         return np.concatenate([np.where(below, ~magnitudes, magnitudes), top[None]])
 
