@@ -21,7 +21,7 @@ from rnsdask.core.generic import encode_results
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.place import ALONE, Place
+from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.lazy import labels as labelling
 from rnsdask.lazy import shape
 from rnsdask.lazy.chunks import as_lazy, rechunk
@@ -253,8 +253,9 @@ def _place(
     return found.reshape(len(found), *values.shape[1:])
 
 
-def _place_boxed(box: Any, **how: Any) -> Array:
-    return _place(box.item(), **how, like=np.empty(0))
+def _place_boxed(box: Any, *, place: Place, grid: Grid, **how: Any) -> Array:
+    """Place the results in a box at `place`, of which the chunk of `grid` there is made."""
+    return _place(box.item(), **how, like=np.empty(0), place=grid.place(place.index))
 
 
 # ---- arrays ------------------------------------------------------------------------------------------------
@@ -285,6 +286,7 @@ def _reduce(x: Numbers, asked: Asked, by_ints: bool, target: NumberSystem | None
     joined = combine_tree(parts, partial(_combine_boxed, **how), (last,), "rns-groups", asked.split_every)
     out: dict[str, Any] = {"rows": to.rows, "dtype": to.word_dtype, "located": True}
     out["chunks"] = (*chunks[:-1], (len(groups.labels),))
+    out["grid"] = Grid.of(out["chunks"])
     out["like"] = np.empty(0) if by_ints else meta_from_array(words)  # Python ints become words of NumPy
     return map_chunks(_place_boxed, joined, **out, **how, **end)
 
@@ -324,9 +326,9 @@ def _prods_of(x: Any, asked: Asked) -> Any:
     """Multiply elements as words, and integers as Python ints: under more moduli if their system grows."""
     if rows.group_prods.name in x.system.table:
         return like(x, _reduce(x, asked, False), x.system)
-    system = x.system
+    system = x.system.with_bound(None)
     if grows(x):
-        known = system if isinstance(x.words, da.Array) else x._measured_system()
+        known = x.system if isinstance(x.words, da.Array) else x._measured_system()
         system = _holding(system, *range_of_powers(known.known_range, asked.groups.largest))
     return like(x, _reduce(x, asked, True, system), system)
 
@@ -381,7 +383,10 @@ def reduce_grouped(
 ) -> Any:
     """Reduce groups of the numbers along the last axis of an array of known lengths: (*lead, G)."""
     default = _EMPTY.get(operation) if fill is None else fill
-    return _REDUCTIONS[operation](x, Asked(operation, groups, default, split_every))
+    found = _REDUCTIONS[operation](x, Asked(operation, groups, default, split_every))
+    if found.system.bound is not None and abs(default or 0) > found.system.bound:
+        return like(x, found.words, found.system.with_bound(None))
+    return found
 
 
 @overload

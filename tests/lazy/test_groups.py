@@ -185,6 +185,34 @@ def test_sums_at_the_ends_of_ranges() -> None:
             assert error.value.index == 0
 
 
+@pytest.mark.parametrize("chunks", [None, (1, 2), (2, 3), (3, 6)])
+def test_a_product_out_of_range_is_named_in_later_groups(chunks: Any) -> None:
+    values = np.ones((3, 6), dtype=np.int64)
+    values[2, 3:5] = 20  # whose product is the second of three in its row
+    for system in (rd.RNS(rd.ModuliSet([13, 11]), signed=True), rd.Positional(8, signed=True)):
+        x = rd.from_ints(values, system, chunks=chunks)
+        with pytest.raises(rd.RNSOverflowError, match="overflow at flat index 7:"):
+            ints(rd.group_reduce(x, [0, 0, 0, 1, 1, 2], "prod")[1])
+
+
+@pytest.mark.parametrize("chunks", [None, 2])
+@pytest.mark.parametrize(
+    "chosen", [{}, {"bits": 64, "signed": True}, {"moduli": rd.ModuliSet.for_bits(64), "signed": True}]
+)
+def test_bounds_hold_for_results_and_fills(chunks: int | None, chosen: dict[str, Any]) -> None:
+    values, labels = [-2, -2, -2, -2, 1], [0, 0, 0, 0, 1]
+    folds = {"sum": sum, "prod": math.prod, "max": max, "min": min, "gcd": lambda group: math.gcd(*group)}
+    x = rd.from_ints(values, **chosen, chunks=chunks).with_bound(2)
+    for operation, fold in folds.items():
+        for fill in (0, 7, -1000):
+            how: Any = {"expected_groups": [0, 1, 2], "fill_value": fill}
+            result = rd.group_reduce(x, labels, operation, **how)[1]
+            exact = [fold(values[:4]), fold(values[4:]), fill]
+            assert ints(result) == exact
+            assert result.bound is None or max(map(abs, exact)) <= result.bound
+            assert np.asarray(result > 5).tolist() == [value > 5 for value in exact]
+
+
 def test_many_words_of_all_ones() -> None:
     """More words in a group than float64 adds exactly at once."""
     count = 2**21 + 3
