@@ -84,6 +84,15 @@ def pytest_collection() -> Generator[None, Any, Any]:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Have a failure show the seed that repeats it."""
+    report = yield
+    if report.failed:
+        report.sections.append(("Random seed", f"repeat with RNSDASK_TEST_SEED={SESSION_SEED}"))
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, Any, Any]:
     """Leave out tests of what Dask's arrays lack with ``array.query-planning`` on, which is one error."""
     try:
@@ -122,8 +131,7 @@ def commands() -> Iterator[Commands]:
 
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
-    """A random generator of the test's own; a failure shows the seed that repeats it."""
-    request.node.add_report_section("setup", "random seed", f"repeat with RNSDASK_TEST_SEED={SESSION_SEED}")
+    """A random generator of the test's own."""
     return np.random.default_rng([SESSION_SEED, zlib.crc32(request.node.nodeid.encode())])
 
 
