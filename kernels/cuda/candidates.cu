@@ -39,11 +39,12 @@ __global__ void find_unset(const u8* flags, i64 count, u64 few, u64* found) {
   }
 }
 
-// out[i * chosen + k] = residue i of number indices[k]
-__global__ void gather(const u32* residues, i64 stride, i32 moduli, const i64* indices, i64 chosen,
+// out[i * chosen + k] = residue i of number indices[k]; of each number, `parts` threads take every parts-th i
+__global__ void gather(const u32* residues, i64 stride, i32 moduli, const i64* indices, i64 chosen, i32 parts,
                        u32* out) {
-  for (i64 k = thread_index(); k < chosen; k += thread_count()) {
-    for (i32 i = 0; i < moduli; ++i) out[i * chosen + k] = residues[i * stride + indices[k]];
+  for (i64 t = thread_index(); t < chosen * parts; t += thread_count()) {
+    const i64 first = t / chosen, k = t - first * chosen, index = indices[k];
+    for (i64 i = first; i < moduli; i += parts) out[i * chosen + k] = residues[i * stride + index];
   }
 }
 

@@ -35,6 +35,7 @@ from rnsdask.constants.factors import CACHED_SETS
 
 _FLIP = {False: np.uint64(0), True: np.uint64(2**64 - 1)}
 _FLAGS = 8  # that a thread looks at together
+_GATHERING_THREADS = 2**16  # that few numbers are gathered by
 
 
 def _numbers(residues: Array, constants: KeyConstants) -> Parameter:
@@ -174,6 +175,8 @@ def gather(residues: Array, indices: Array) -> Array:
     n, chosen = residues.shape[0], indices.size
     indices = cupy.asarray(indices, order="C")  # a view of one line of an array may not be
     out = cupy.empty((n, chosen), dtype=cupy.uint32)
-    arguments = (residues, row_stride(residues), np.int32(n), indices, np.int64(chosen), out)
-    launching.launch("candidates", "gather", chosen, arguments)
+    parts = max(1, min(n, _GATHERING_THREADS // max(1, chosen)))  # of a few numbers, rows are read side by side
+    counts = np.int64(chosen), np.int32(parts)
+    arguments = (residues, row_stride(residues), np.int32(n), indices, *counts, out)
+    launching.launch("candidates", "gather", chosen * parts, arguments)
     return out
