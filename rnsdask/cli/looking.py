@@ -262,18 +262,18 @@ def _differing(first: Any, second: Any, client: Any) -> list[tuple[Any, ...]]:
     """Return index and both numbers of each place where a store differs from another, or an integer."""
     import numpy as np
 
-    from rnsdask.backend import to_backend
     from rnsdask.jobs.compute import compute
+    from rnsdask.lazy.indexing import nonzero
 
     first, shape = first.reshape(-1), first.shape
     second = second if isinstance(second, int) else second.reshape(-1)
     differs = first != second
     sides = [side[differs].astype(object) for side in (first, second) if not isinstance(side, int)]
-    (places,) = differs.nonzero()
+    (places,) = nonzero(differs)
     found, *numbers = compute([places, *sides], client, label="compare")
     if isinstance(second, int):
         numbers.append(np.full(len(found), second, dtype=object))
-    indices = zip(*(axis.tolist() for axis in np.unravel_index(to_backend(found, "cpu"), shape)), strict=True)
+    indices = zip(*(axis.tolist() for axis in np.unravel_index(found, shape)), strict=True)
     return [(index, int(a), int(b)) for index, a, b in zip(indices, *numbers, strict=True)]
 
 
