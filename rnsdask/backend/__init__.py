@@ -260,6 +260,16 @@ def padded(array: Array, shape: Sequence[int]) -> Array:
     return copies.padded(array, shape)
 
 
+def assign(out: Array, array: Array) -> None:
+    """Write an array to a view of another on the same processor that has its shape and dtype."""
+    if isinstance(array, np.ndarray):
+        out[...] = array
+        return
+    from rnsdask.backend.cuda import copies
+
+    copies.assign(out, array)
+
+
 def check_backend(backend: str) -> None:
     """Raise ``ValueError`` unless `backend` is one of ``"auto"``, ``"cpu"``, ``"cuda"``."""
     if backend not in BACKENDS:

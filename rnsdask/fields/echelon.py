@@ -46,7 +46,8 @@ def forms(words: Array, moduli: ModuliSet) -> Array:
     first = _leading_pivots(pivots)
     # By slices: indices of CuPy's arrays are not to be trusted beyond 2**31.
     packed.reshape(-1, rows * (columns + 1))[:, : first * (columns + 2) : columns + 2] = 1
-    x[:, :, :least, first:columns] = _reduced_rows(found, moduli, slice(first, columns))
+    if first < columns:
+        x[:, :, :least, first:columns] = _reduced_rows(found, moduli, slice(first, columns))
     x[:, :, :least, columns] = np.asarray(pivots.astype(np.uint32), like=packed)
     return packed
 
@@ -65,6 +66,8 @@ def _reduced_rows(found: elimination.Echelon, moduli: ModuliSet, wanted: slice) 
     pivots = to_backend(found.pivots, "cpu").astype(np.int64)
     has_pivot, (count, width) = pivots >= 0, (pivots.shape[-1], found.words.shape[-1])
     there, rows = partial(np.asarray, like=found.words), found.words[:, :, :count]
+    if (pivots == np.arange(count)).all():  # then factors are below the diagonal, which is not read
+        return _solve_upper(rows[..., :count], rows[..., wanted], moduli)
     begins = there(np.where(has_pivot, pivots, width))[..., None]
 
     def without_factors(x: Array, places: Array) -> Array:
@@ -75,6 +78,10 @@ def _reduced_rows(found: elimination.Echelon, moduli: ModuliSet, wanted: slice) 
     if not has_pivot.all():
         upper = np.where(there(has_pivot)[:, :, None], upper, elimination.identity(count, found.words))
     right = without_factors(rows[..., wanted], np.arange(width, like=found.words)[wanted])
+    return _solve_upper(upper, right, moduli)
+
+
+def _solve_upper(upper: Array, right: Array, moduli: ModuliSet) -> Array:
     out = np.empty_like(right, order="C")
     kernels_of(out).solve_upper(upper, right, moduli, out)
     return out

@@ -18,7 +18,7 @@ ATTRIBUTES = {16: 2, 75: 8, 76: 0, 97: 2**17}
 
 FUNCTIONS = (
     *("empty", "zeros", "full", "ones", "arange", "empty_like", "full_like", "ascontiguousarray"),
-    *("concatenate", "minimum"),
+    "concatenate",
 )
 """Functions of NumPy that CuPy has, too."""
 
@@ -85,6 +85,9 @@ def install(module: type) -> None:
         deviceSynchronize=nothing,
         driverGetVersion=lambda: 0,  # which loads no cubins
         streamPerThread=2,
+        memcpyDeviceToDevice=3,
+        memcpyAsync=lambda out, x, size, *_: ctypes.memmove(out, x, size),
+        memcpy2DAsync=_copy_rows,
         memoryTypeHost=2,
     )
     cupy.cuda = types.SimpleNamespace(
@@ -110,6 +113,11 @@ def install(module: type) -> None:
     sys.modules["cupy"] = cupy
 
 
+def _copy_rows(out: int, out_step: int, x: int, step: int, width: int, rows: int, *_: Any) -> None:
+    for i in range(rows):
+        ctypes.memmove(out + i * out_step, x + i * step, width)
+
+
 def _as_cupys(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return function(*args, **options).view(ndarray)
 
@@ -118,4 +126,4 @@ def _asarray(array: Any, *args: Any, **options: Any) -> Any:
     """A copy of the host's arrays, in C order whatever theirs is, as CuPy's."""
     if isinstance(array, ndarray):
         return np.asarray(array, *args, **options).view(ndarray)
-    return np.array(array, *args, order="C", **options).view(ndarray)
+    return np.array(array, *args, **{**options, "order": "C"}).view(ndarray)

@@ -187,15 +187,12 @@ class Blocks:
         # Of all whole blocks of the diagonal, and of the last one.
         whole, rest = divmod(self.most, MOST_INVERTED)
         sizes = (whole, MOST_INVERTED), (1, rest)
-        self.found = [self._no_pivots(*some) for some in sizes if min(some)]
+        self.found = [
+            triangles.pivots_of_none((blocks, *self.words.shape[:2]), size, size)
+            for blocks, size in sizes
+            if blocks and size
+        ]
         self.ahead = _stream_ahead()
-
-    def _no_pivots(self, blocks: int, size: int) -> Found:
-        """Order, pivots and products of blocks before elimination."""
-        order = cupy.empty((blocks, *self.words.shape[:2], size), dtype=cupy.int32)
-        order[...] = cupy.arange(size, dtype=cupy.int32)
-        pivots = cupy.full(order.shape, -1, dtype=cupy.int32)
-        return order, pivots, cupy.ones(order.shape[:3], dtype=cupy.uint32)
 
     def eliminate(self, found: Found) -> NDArray[np.int64]:
         """Pivots modulo each prime up to which no rows are exchanged: only if all, it is eliminated."""

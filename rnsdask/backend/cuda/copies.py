@@ -1,4 +1,4 @@
-"""Copies of matrices on a GPU: transposed, or with zeros after them."""
+"""Copies of arrays on a GPU: into others, transposed, or with zeros after them."""
 
 from collections.abc import Sequence
 
@@ -33,17 +33,31 @@ _MOST_PITCH = 2**31 - 1
 def padded(array: Array, shape: Sequence[int]) -> Array:
     """A copy in C order with zeros after it along each axis up to a shape, on the current GPU.
 
-    Of a matrix without a kernel of CuPy's, which would be compiled at first use.
+    A matrix is copied as by :func:`assign`.
     """
     larger = cupy.empty(shape, array.dtype) if array.shape == tuple(shape) else cupy.zeros(shape, array.dtype)
-    if not (array.size and _has_rows(array) and _has_rows(larger)):
-        larger[tuple(map(slice, array.shape))] = array
-        return larger
-    rows, width = array.shape[0], array.shape[1] * array.itemsize
-    places = (larger, larger.strides[0], array, array.strides[0])
-    kind, stream = cupy.cuda.runtime.memcpyDeviceToDevice, cupy.cuda.get_current_stream().ptr
-    launching.call(cupy.cuda.runtime.memcpy2DAsync, *places, width, rows, kind, stream)
+    assign(larger[tuple(map(slice, array.shape))], array)
     return larger
+
+
+def assign(out: Array, array: Array) -> None:
+    """Write an array to a view of another that has its shape and dtype, and other memory.
+
+    CUDA copies a matrix, or all memory: CuPy would compile a kernel for each layout at first use.
+    """
+    if not array.size:
+        return
+    while array.ndim > 2 and array.shape[0] == 1:
+        out, array = out[0], array[0]
+    kind, stream = cupy.cuda.runtime.memcpyDeviceToDevice, cupy.cuda.get_current_stream().ptr
+    if array.flags.c_contiguous and out.flags.c_contiguous:
+        launching.call(cupy.cuda.runtime.memcpyAsync, out, array, array.nbytes, kind, stream)
+    elif _has_rows(array) and _has_rows(out):
+        places = (out, out.strides[0], array, array.strides[0])
+        size = array.shape[1] * array.itemsize, array.shape[0]
+        launching.call(cupy.cuda.runtime.memcpy2DAsync, *places, *size, kind, stream)
+    else:
+        out[...] = array
 
 
 def _has_rows(array: Array) -> bool:

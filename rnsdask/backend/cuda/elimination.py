@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend.cuda import block_lu, launching
+from rnsdask.backend.cuda.copies import assign
 from rnsdask.backend.cuda.launching import Parameter, modulus_table_on, shared_bytes, stack
 from rnsdask.backend.cuda.layout import (
     BLOCK,
@@ -118,7 +119,7 @@ def _eliminate_with_all_pivots(
     x: Array, pivot_columns: int, moduli: ModuliSet, found: Found, out: Array
 ) -> NDArray[np.bool_]:
     if out is not x:
-        out[...] = x
+        assign(out, x)
     GreatMatrices(out, found, pivot_columns, moduli, is_full=True).eliminate()
     pivots = found[1].get()
     is_full: NDArray[np.bool_] = (pivots == np.arange(pivots.shape[2])).all(axis=(1, 2))

@@ -132,7 +132,7 @@ class GreatMatrices:
         """The rows of the pivots from the first on, `most` of a matrix, in columns to the right."""
         if most > MOST_INVERTED:
             half = _middle(0, most, MOST_INVERTED)
-            middle = cupy.minimum(first + half, last)
+            middle = triangles.middle_ranks(first, last, half)
             self._solve(first, middle, half, columns)
             self._subtract(first, middle, last, (most - half, half), columns)
             self._solve(middle, last, most - half, columns)

@@ -1,6 +1,7 @@
 """Operands and results of elimination, inverses of small triangular matrices, and solutions of systems."""
 
 import cupy
+import numpy as np
 
 from rnsdask.backend.cuda import int8_product, launching
 from rnsdask.backend.cuda.arithmetic import inverse
@@ -17,10 +18,25 @@ Found = tuple[Array, Array, Array]
 def no_pivots(x: Array, pivot_columns: int) -> Found:
     """Order, pivots and products before elimination."""
     n, count, rows, _ = x.shape
-    order = cupy.empty((n, count, rows), dtype=cupy.int32)
-    order[...] = cupy.arange(rows, dtype=cupy.int32)
-    pivots = cupy.full((n, count, min(rows, pivot_columns)), -1, dtype=cupy.int32)
-    return order, pivots, cupy.ones((n, count), dtype=cupy.uint32)
+    return pivots_of_none((n, count), rows, min(rows, pivot_columns))
+
+
+def pivots_of_none(matrices: tuple[int, ...], rows: int, most: int) -> Found:
+    """Order (*matrices, rows), pivots (*matrices, most) and products (*matrices) before elimination."""
+    order, pivots = (cupy.empty((*matrices, length), dtype=cupy.int32) for length in (rows, most))
+    products = cupy.empty(matrices, dtype=cupy.uint32)
+    sizes = (np.int64(length) for length in (products.size, rows, most))
+    arguments = (*sizes, order, pivots, products)
+    launching.launch("ranks", "no_pivots", max(order.size, products.size), arguments)
+    return order, pivots, products
+
+
+def middle_ranks(first: Array, last: Array, half: int) -> Array:
+    """Ranks of matrices `half` above the first ones, but not above the last ones."""
+    middle = cupy.empty_like(first)
+    arguments = (first, last, np.int64(first.size), np.int32(half), middle)
+    launching.launch("ranks", "middle_ranks", first.size, arguments)
+    return middle
 
 
 def task_of(
