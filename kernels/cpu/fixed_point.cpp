@@ -1,4 +1,4 @@
-// Fixed-point interval evaluation with 64, 96 or 128 fraction bits.
+// Fixed-point interval evaluation with 64, 96 or 128 fraction bits, and lengths of numbers by it.
 #include "rns/fixed_point.cuh"
 
 #include <algorithm>
@@ -40,8 +40,9 @@ RNS_VECTORISED void accumulate_row(const u32* x, const u32* c, i64 width, SumTil
   accumulate_row_of<4>(x, c, width, tile);
 }
 
-template <int kWords>
-void fixed_point(const Residues& residues, const u32* c, u32* words, u8* zero) {
+// Evaluates all numbers, and calls use(j, words, is_zero) for each.
+template <int kWords, class Use>
+void for_each_evaluation(const Residues& residues, const u32* c, Use use) {
   for (i64 first = 0; first < residues.count; first += kSumTile) {
     const i64 width = std::min(kSumTile, residues.count - first);
     SumTile<kWords> tile = {};
@@ -52,10 +53,26 @@ void fixed_point(const Residues& residues, const u32* c, u32* words, u8* zero) {
       for (int k = 0; k < kWords; ++k) sum.lane[k] = tile.lanes[k][j];
       u32 word[kWords];
       fixed_point_words<kWords>(sum, word);
-      for (int k = 0; k < kWords; ++k) words[k * residues.count + first + j] = word[k];
-      zero[first + j] = tile.any[j] == 0;
+      use(first + j, word, tile.any[j] == 0);
     }
   }
+}
+
+template <int kWords>
+void fixed_point(const Residues& residues, const u32* c, u32* words, u8* zero) {
+  for_each_evaluation<kWords>(residues, c, [&](i64 j, const u32* word, bool is_zero) {
+    for (int k = 0; k < kWords; ++k) words[k * residues.count + j] = word[k];
+    zero[j] = is_zero;
+  });
+}
+
+template <int kWords>
+void bit_lengths(const Residues& residues, const u32* c, const LengthTable& table, i64* lengths,
+                 u8* decided) {
+  for_each_evaluation<kWords>(residues, c, [&](i64 j, const u32* word, bool is_zero) {
+    lengths[j] = length_of_words<kWords>(word, is_zero, table);
+    decided[j] = lengths[j] != kOpenLength;
+  });
 }
 
 }  // namespace
@@ -78,6 +95,20 @@ void bind_fixed_point(nb::module_& module) {
       default:
         return fixed_point<4>(residues, c.data(), words.data(), zero.data());
     }
+  });
+  module.def("bit_lengths", [](const Matrix32& array, const Table32& c, u64 width_high, u64 width_low,
+                               u64 size, i32 bits, bool is_signed, MutableVectorI64 lengths,
+                               Vector8 decided) {
+    const Residues residues(array);
+    const LengthTable table = {width_high, width_low, size, bits, is_signed};
+    require(static_cast<i64>(c.shape(0)) == residues.moduli, "one coefficient for each modulus is needed");
+    require(c.shape(1) == 2 || c.shape(1) == 4, "coefficients must have 2 or 4 words");
+    require(static_cast<i64>(lengths.shape(0)) == residues.count &&
+                static_cast<i64>(decided.shape(0)) == residues.count,
+            "lengths and decided must have one item for each number");
+    nb::gil_scoped_release release;
+    const auto measure = c.shape(1) == 2 ? bit_lengths<2> : bit_lengths<4>;
+    measure(residues, c.data(), table, lengths.data(), decided.data());
   });
 }
 

@@ -148,7 +148,6 @@ struct Sum {
 
 using MutableVector32 = Written<u32, nb::ndim<1>, nb::c_contig>;
 using VectorDouble = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MutableVectorI64 = Written<i64, nb::ndim<1>, nb::c_contig>;
 using VectorI32 = nb::ndarray<const i32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MutableVectorDouble = Written<double, nb::ndim<1>, nb::c_contig>;
 using MutableVectorI32 = Written<i32, nb::ndim<1>, nb::c_contig>;
@@ -254,6 +253,28 @@ void bind_order(nb::module_& module) {
   });
 }
 
+void bind_lengths(nb::module_& module) {
+  module.def("interval_rns_lengths", [](const Matrix32& array, double low, double upp, i32 exponent,
+                                        MutableVectorI64 lengths, Vector8 decided) {
+    const Columns x(array);
+    require(x.rows() > 0, "a number needs residues and a header");
+    require(
+        x.count() == static_cast<i64>(lengths.shape(0)) && x.count() == static_cast<i64>(decided.shape(0)),
+        "lengths and decided must have one item for each number");
+    nb::gil_scoped_release release;
+    HeaderTile tile;
+    for (i64 first = 0; first < x.count(); first += kTile) {
+      const i64 width = std::min(kTile, x.count() - first);
+      tile.load(x, first, width);
+      for (i64 j = 0; j < width; ++j) {
+        const i32 length = length_of_magnitude(tile[j], {low, upp, exponent});
+        lengths.data()[first + j] = length;
+        decided.data()[first + j] = length != kOpenLength;
+      }
+    }
+  });
+}
+
 void bind_headers(nb::module_& module) {
   module.def("interval_rns_multiply_headers", [](const Matrix32& a, const Matrix32& b, double low, double upp,
                                                  i32 exponent, double accuracy, MutableMatrix32 out,
@@ -293,6 +314,7 @@ void bind_interval_rns(nb::module_& module) {
   bind_headers(module);
   bind_validity(module);
   bind_order(module);
+  bind_lengths(module);
   module.def("interval_arithmetic", [](int operation, const VectorDouble& x_low, const VectorDouble& x_upp,
                                        const VectorI32& x_exponent, const VectorDouble& y_low,
                                        const VectorDouble& y_upp, const VectorI32& y_exponent, double low,

@@ -37,6 +37,7 @@ using Matrix32 = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
 using Table32 = nb::ndarray<const u32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using MutableMatrix32 = Written<u32, nb::ndim<2>, nb::c_contig>;
 using Vector8 = Written<u8, nb::ndim<1>, nb::c_contig>;
+using MutableVectorI64 = Written<i64, nb::ndim<1>, nb::c_contig>;
 using Vector32 = nb::ndarray<const u32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Vector64 = nb::ndarray<const u64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MutableVector32 = Written<u32, nb::ndim<1>, nb::c_contig>;

@@ -1,5 +1,5 @@
 // The numbers that a pass could not decide: candidates of MAX or MIN are marked, a few flags that are not set
-// are found, and numbers are gathered.
+// are found, numbers are gathered, and what is found of them is put into its places.
 #include "reduce.cuh"
 
 using namespace rns;
@@ -46,6 +46,11 @@ __global__ void gather(const u32* residues, i64 stride, i32 moduli, const i64* i
     const i64 first = t / chosen, k = t - first * chosen, index = indices[k];
     for (i64 i = first; i < moduli; i += parts) out[i * chosen + k] = residues[i * stride + index];
   }
+}
+
+// out[indices[k]] = values[k]
+__global__ void put(const i64* values, const i64* indices, i64 chosen, i64* out) {
+  for (i64 k = thread_index(); k < chosen; k += thread_count()) out[indices[k]] = values[k];
 }
 
 }  // extern "C"

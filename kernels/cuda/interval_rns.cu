@@ -50,6 +50,14 @@ struct Headers {
   }
 };
 
+// The header of the number of a column.
+__device__ Header header_of_column(const u32* columns, i64 stride, i32 rows, i64 j) {
+  u32 words[kHeaderRows];
+#pragma unroll
+  for (i32 k = 0; k < kHeaderRows; ++k) words[k] = columns[(rows + k) * stride + j];
+  return header_of(words);
+}
+
 // The order key of the number of a column, or that of its negative.
 __device__ i64 key_of_column(const u32* columns, i64 stride, i32 rows, i32 bits, u32 negate, i64 j) {
   const u32* header = columns + rows * stride + j;
@@ -235,16 +243,24 @@ __global__ void interval_rns_first_invalid(const u32* columns, i64 stride, i64 c
                                            i32 least_exponent, double width, u64* position) {
   const i32 rows = all_rows - kHeaderRows;
   for (i64 j = thread_index(); j < count; j += thread_count()) {
-    u32 words[kHeaderRows];
-#pragma unroll
-    for (i32 k = 0; k < kHeaderRows; ++k) words[k] = columns[(rows + k) * stride + j];
-    const Header header = header_of(words);
+    const Header header = header_of_column(columns, stride, rows, j);
     if (follows_rules(header, least_exponent, width)) continue;
     bool zero = is_of_zero(header);
     for (i32 i = 0; zero && i < rows; ++i) zero = columns[i * stride + j] == 0;
     if (zero) continue;
     atomicMin(position, static_cast<u64>(j));
     return;
+  }
+}
+
+// Lengths in bits of the magnitudes, by headers alone; `product` holds bounds of M.
+__global__ void interval_rns_lengths(const u32* columns, i64 stride, i64 count, i32 all_rows,
+                                     ExtendedInterval product, i64* lengths, u8* decided) {
+  for (i64 j = thread_index(); j < count; j += thread_count()) {
+    const Header header = header_of_column(columns, stride, all_rows - kHeaderRows, j);
+    const i32 length = length_of_magnitude(header, product);
+    lengths[j] = length;
+    decided[j] = length != kOpenLength;
   }
 }
 

@@ -17,6 +17,7 @@ from rnsdask.constants import (
     Int8Constants,
     IntervalConstants,
     KeyConstants,
+    LengthConstants,
     MixedRadixConstants,
     ProductBounds,
     ProofConstants,
@@ -153,11 +154,17 @@ class Kernels(Protocol):
     def gather(self, residues: Array, indices: Array) -> Array:
         """The (n, k) residues of the numbers at `indices` (int64), which may be a NumPy array."""
 
+    def put(self, values: Array, indices: Array, out: Array) -> None:
+        """Write values (k,) to `out` (N,) at `indices`, all int64; the first two may be NumPy arrays."""
+
     def mixed_radix_digits(self, residues: Array, constants: MixedRadixConstants) -> Array:
         """The (n, N) uint32 digits; digit i has the weight m_0 ... m_{i-1}."""
 
     def fixed_point(self, residues: Array, constants: FixedPointConstants) -> tuple[Array, Array]:
         """Sums of x_i c_i as (words, N) uint32, least significant first, and Boolean (N,): X is 0."""
+
+    def bit_lengths(self, residues: Array, constants: LengthConstants) -> tuple[Array, Array]:
+        """Bit lengths of magnitudes, int64 (N,), and Boolean (N,): fixed point decides; others are -1."""
 
     def interval(
         self, residues: Array, constants: IntervalConstants, goal: IntervalGoal
@@ -435,6 +442,9 @@ class Kernels(Protocol):
 
         A number has at least this exponent, and at most this relative width.
         """
+
+    def interval_rns_lengths(self, x: Array, product: ProductBounds) -> tuple[Array, Array]:
+        """Bit lengths of magnitudes, int64 (N,), and Boolean (N,): headers decide; others are -1."""
 
     def interval_rns_candidates(
         self, x: Array, bits: int, slack: int, minimum: bool

@@ -168,6 +168,27 @@ def fixed_point_constants(moduli: ModuliSet, bits: int | None = None, scale: int
     return FixedPointConstants(moduli, candidate, scale, width, np.array(words, dtype=np.uint32))
 
 
+@dataclass(frozen=True, eq=False)
+class LengthConstants:
+    """Constants for bit lengths by a fixed-point `evaluation` of X/M with 64 or 128 bits.
+
+    `table` has the fields of ``LengthTable`` in kernels/include/rns/fixed_point.cuh.
+    """
+
+    evaluation: FixedPointConstants
+    table: tuple[int, int, int, int, bool]
+
+
+@lru_cache(CACHED_SETS)
+def length_constants(moduli: ModuliSet, signed: bool, bits: int) -> LengthConstants:
+    """Constants for the lengths of the magnitudes of numbers, in the symmetric range if `signed`."""
+    evaluation = fixed_point_constants(moduli, bits)
+    high, low = divmod(evaluation.width << 128 - bits, 2**64)
+    length = (moduli.product - 1).bit_length()  # M is above half of 2**length, and not above it
+    size = (1 << length + 63) // moduli.product
+    return LengthConstants(evaluation, (high, low, size, length, signed))
+
+
 INTERVAL_POWERS = 64
 """Powers of two in a table of the floating-point evaluation (kPowers in the kernels)."""
 

@@ -7,7 +7,7 @@ The intervals select the candidates for the extremum, without reading residues; 
 import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of, to_backend
-from rnsdask.constants import KEY_BITS, key_constants
+from rnsdask.constants import KEY_BITS, key_constants, product_bounds
 from rnsdask.core import generic
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
@@ -17,7 +17,7 @@ from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.rns import sort
 from rnsdask.rns.blocks import batches
-from rnsdask.rns.number_theory import decide_lengths, lengths_of
+from rnsdask.rns.number_theory import decide, lengths_of
 from rnsdask.rns.reduce import reduce_chunk
 from rnsdask.rns.system import RNS
 
@@ -105,7 +105,7 @@ def ordering(columns: Array, moduli: ModuliSet) -> Ordering:
 def bit_length(columns: Array, system: IntervalRNS) -> Array:
     """Bits of the magnitude of each number of a chunk (n + 6, *shape), 0 for 0: int64 (*shape)."""
     matrix, moduli = as_matrix(columns), system.moduli
-    upp, exponent = (layout.part_of(matrix, moduli, name) for name in ("upp", "exponent"))
-    lengths, decided = lengths_of(upp, exponent.astype(np.int64), layout.ACCURACY, moduli)
-    decide_lengths(lengths, decided, matrix, system)
+    lengths, decided = kernels_of(matrix).interval_rns_lengths(matrix, product_bounds(moduli))
+    residues = layout.residues_of(matrix, moduli)
+    decide(lengths, decided, residues, lambda left: lengths_of(left, moduli, signed=False))
     return lengths.reshape(columns.shape[1:])

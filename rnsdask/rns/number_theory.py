@@ -1,15 +1,23 @@
-"""Bit lengths of a chunk's numbers: from X/M, except near powers of two, where integers decide."""
+"""Bit lengths of a chunk's numbers: from X/M, except near powers of two, where limbs decide."""
+
+from collections.abc import Callable
 
 import numpy as np
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, empty_like, kernels_of, to_backend
+from rnsdask.constants import length_constants, reverse_constants, sufficient_prefix
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.core.number_system import NumberSystem
 from rnsdask.rns.blocks import batches
 from rnsdask.rns.bounds import narrowed
-from rnsdask.rns.evaluation import MAGNITUDE_ERROR, magnitudes, size_of
+from rnsdask.rns.order import FEW
 from rnsdask.rns.system import RNS
+
+_EVALUATIONS = (64, 128)
+"""Fraction bits of the evaluations that decide lengths, each for the numbers that the one before leaves."""
+
+_MOST_LISTED = 2**16
+"""Most undecided numbers whose indices a GPU writes without a kernel of CuPy's."""
 
 
 def bit_length(residues: Array, system: RNS) -> Array:
@@ -18,30 +26,33 @@ def bit_length(residues: Array, system: RNS) -> Array:
     if not matrix.shape[1]:
         return np.empty_like(matrix, shape=residues.shape[1:], dtype=np.int64, order="C")
     system = narrowed(system, matrix) or system
-    fractions, exponents = magnitudes(matrix, system)
-    lengths, decided = lengths_of(abs(fractions), exponents, MAGNITUDE_ERROR, system.moduli)
-    decide_lengths(lengths, decided, matrix, system)
-    return lengths.reshape(residues.shape[1:])
+    moduli = sufficient_prefix(system.moduli, system.signed, system.bound)
+    return lengths_of(matrix[: len(moduli)], moduli, system.signed).reshape(residues.shape[1:])
 
 
-def lengths_of(fractions: Array, exponents: Array, error: float, moduli: ModuliSet) -> tuple[Array, Array]:
-    """Bit lengths of magnitudes X (int64), and a mask of the certain ones.
+def lengths_of(
+    matrix: Array, moduli: ModuliSet, signed: bool, evaluations: tuple[int, ...] = _EVALUATIONS
+) -> Array:
+    """Bit lengths (N,) of the magnitudes of numbers (n, N), by evaluations of X/M, then by limbs: int64."""
+    kernels = kernels_of(matrix)
+    if not evaluations:
+        limbs = kernels.residues_to_limbs(matrix, reverse_constants(moduli, signed))
+        rows = empty_like(limbs, limbs.shape[::-1])
+        kernels.transpose(limbs, rows)
+        return kernels.positional_count(rows, signed, "length")
+    first, *others = evaluations
+    lengths, decided = kernels.bit_lengths(matrix, length_constants(moduli, signed, first))
+    decide(lengths, decided, matrix, lambda left: lengths_of(left, moduli, signed, tuple(others)))
+    return lengths
 
-    X/M is about ``fractions * 2**exponents``, and 0 just where a fraction is 0; the relative error is at most
-    `error`, which is at most 1/4.
+
+def decide(lengths: Array, decided: Array, words: Array, measure: Callable[[Array], Array]) -> None:
+    """Write the lengths of the undecided numbers of words (rows, N), which `measure` finds by their words.
+
+    A few numbers are measured on the host.
     """
-    # The rounding errors here are far below `error`, which is doubled to cover them.
-    mantissas, shifts = np.frexp(fractions * size_of(moduli))
-    lengths = np.add(shifts, exponents + moduli.bits, dtype=np.int64)
-    decided = (mantissas >= 0.5 + 2 * error) & (mantissas <= 1 - 2 * error)
-    is_zero = fractions == 0
-    return np.where(is_zero, np.zeros_like(lengths), lengths), decided | is_zero
-
-
-def decide_lengths(lengths: Array, decided: Array, words: Array, system: NumberSystem) -> None:
-    """Write the lengths of the undecided numbers of words (rows, N), by their integers."""
-    (open_,) = (~decided).nonzero()
-    for part in batches(open_, len(words)):
-        integers = system.decode(kernels_of(words).gather(words, part)).tolist()
-        exact = np.array([value.bit_length() for value in integers], dtype=np.int64)
-        lengths[part] = np.asarray(exact, like=lengths)
+    kernels = kernels_of(words)
+    left = kernels.find_unset(decided, _MOST_LISTED)
+    for part in batches(left, len(words)):
+        numbers = kernels.gather(words, part)
+        kernels.put(measure(to_backend(numbers, "cpu") if left.size <= FEW else numbers), part, lengths)

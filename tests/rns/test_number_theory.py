@@ -11,6 +11,8 @@ from sample_arrays import array_of, host
 from strategies import MODULI_SETS
 
 import rnsdask as rd
+from rnsdask.backend import kernels_of
+from rnsdask.constants import length_constants, product_bounds
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import reduce as of_intervals
 from rnsdask.rns import number_theory
@@ -51,18 +53,55 @@ def test_lengths_use_a_bound(on_each_processor: Processor) -> None:
     assert host(x.bit_length()).tolist() == [v.bit_length() for v in values]
 
 
-def test_lengths_that_intervals_leave_open(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
-    """Random numbers are decided without their integers, but for about one in 2**12."""
-    random = Random(int(rng.integers(2**63)))
-    moduli, asked = ModuliSet.for_bits(500), []
-    values = [random.getrandbits(480) | 1 << 478 for _ in range(2000)]
-    original = rd.IntervalRNS.decode
-    monkeypatch.setattr(
-        rd.IntervalRNS, "decode", lambda self, words: (asked.append(words.shape[1]), original(self, words))[1]
-    )
-    x = rd.IntervalRNSArray.from_ints(values, moduli)
-    assert x.bit_length().tolist() == [v.bit_length() for v in values]
-    assert sum(asked) < 20
+@pytest.mark.parametrize("name", sorted(MODULI_SETS))
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("bits", [64, 128])
+def test_fixed_point_decides_right_lengths_only(
+    name: str, signed: bool, bits: int, on_each_processor: Processor, rng: np.random.Generator
+) -> None:
+    moduli, random = MODULI_SETS[name], Random(int(rng.integers(2**63)))
+    values = powers_and_neighbours(Range.of("signed" if signed else "unsigned", moduli.product), random)
+    residues = array_of(on_each_processor, values, moduli, signed).residues
+    found = kernels_of(residues).bit_lengths(residues, length_constants(moduli, signed, bits))
+    lengths, decided = map(on_each_processor.to_numpy, found)
+    assert lengths.tolist() == [
+        v.bit_length() if known else -1 for v, known in zip(values, decided, strict=True)
+    ]
+    assert decided[values.index(0)]
+
+
+@pytest.mark.parametrize("system", ["unsigned", "signed", "interval"])
+def test_long_numbers_need_no_limbs(
+    system: str, on_each_processor: Processor, rng: np.random.Generator
+) -> None:
+    """Random numbers are decided by X/M, but for about one in 2**19."""
+    random, moduli = Random(int(rng.integers(2**63))), ModuliSet.for_bits(500)
+    sign = 1 if system == "unsigned" else -1
+    values = [random.getrandbits(498) * sign**k for k in range(2000)]
+    if system == "interval":
+        x = rd.IntervalRNSArray.from_ints(values, moduli)
+        columns = on_each_processor.xp.asarray(x.columns)
+        found = kernels_of(columns).interval_rns_lengths(columns, product_bounds(moduli))
+    else:
+        residues = array_of(on_each_processor, values, moduli, system == "signed").residues
+        constants = length_constants(moduli, system == "signed", 64)
+        found = kernels_of(residues).bit_lengths(residues, constants)
+    lengths, decided = map(on_each_processor.to_numpy, found)
+    assert decided.sum() >= 1990
+    expected = np.array([v.bit_length() for v in values])
+    assert (lengths == np.where(decided, expected, -1)).all()
+
+
+@pytest.mark.parametrize("few", [0, 10**6])
+def test_lengths_of_mixed_numbers(
+    few: int, on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    """Numbers of every length, which the processor itself measures, or the host."""
+    monkeypatch.setattr(number_theory, "FEW", few)
+    random, moduli = Random(int(rng.integers(2**63))), ModuliSet.for_bits(500)
+    values = [random.getrandbits(k) * (-1) ** k for k in range(490) for _ in range(4)]
+    x = array_of(on_each_processor, values, moduli, signed=True)
+    assert host(x.bit_length()).tolist() == [v.bit_length() for v in values]
 
 
 @pytest.mark.parametrize("name", sorted(MODULI_SETS))

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "extended_interval.cuh"
+#include "fixed_point.cuh"
 #include "modular.cuh"
 
 namespace rns {
@@ -70,6 +71,13 @@ RNS_INLINE i64 order_key(u32 sign, u32 exponent, u32 upp_high, i32 bits) {
   const i64 key = above << kKeyBits | (upp_high & ((1u << kKeyBits) - 1));
   const i64 magnitude = upp_high != 0 ? key : 0;
   return sign != 0 ? -magnitude : magnitude;
+}
+
+// Length in bits of a magnitude by bounds of X/M and of M, or kOpenLength: X is below 2^exponent.
+RNS_INLINE i32 length_of_magnitude(const Header& header, ExtendedInterval product) {
+  const ExtendedInterval x = interval_product(header.interval, product);
+  if (is_zero(x)) return 0;
+  return x.low >= 0.5 ? x.exponent : kOpenLength;
 }
 
 // What the intervals leave open about a result. The residues of such a number are looked at once more.

@@ -12,6 +12,7 @@ from rnsdask.constants import (
     ExtensionConstants,
     FixedPointConstants,
     ForwardConstants,
+    LengthConstants,
     MixedRadixConstants,
     ProofConstants,
     RemainderConstants,
@@ -169,6 +170,13 @@ def fixed_point(
     zero = np.empty(residues.shape[1], dtype=np.uint8)
     _cpu.fixed_point(residues, constants.coefficients, words, zero)
     return words, zero.view(np.bool_)
+
+
+def bit_lengths(residues: Array, constants: LengthConstants) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    lengths = np.empty(residues.shape[1], dtype=np.int64)
+    decided = np.empty(residues.shape[1], dtype=np.uint8)
+    _cpu.bit_lengths(residues, constants.evaluation.coefficients, *constants.table, lengths, decided)
+    return lengths, decided.view(np.bool_)
 
 
 def floor_divide_limbs(

@@ -55,6 +55,12 @@ def interval_rns_first_invalid(x: Array, least_exponent: int, width: float) -> i
     return None if index < 0 else index
 
 
+def interval_rns_lengths(x: Array, product: ProductBounds) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    lengths, decided = np.empty(x.shape[1], dtype=np.int64), np.empty(x.shape[1], dtype=np.uint8)
+    _cpu.interval_rns_lengths(x, product.low, product.upp, product.exponent, lengths, decided)
+    return lengths, decided.view(np.bool_)
+
+
 def interval_rns_candidates(x: Array, bits: int, slack: int, minimum: bool) -> tuple[int, NDArray[np.int64]]:
     keys = np.empty(x.shape[1], dtype=np.int64)
     _cpu.interval_rns_order_keys(x, bits, keys)

@@ -70,6 +70,10 @@ def running_maximum(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.maximum.accumulate(values)
 
 
+def put(values: NDArray[np.int64], indices: NDArray[np.int64], out: NDArray[np.int64]) -> None:
+    out[indices] = values
+
+
 def gather(residues: Array, indices: Array) -> NDArray[np.uint32]:
     if residues.flags.c_contiguous:
         taken: NDArray[np.uint32] = residues.take(indices, axis=1)

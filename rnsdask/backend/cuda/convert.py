@@ -8,12 +8,13 @@ import numpy as np
 from rnsdask.backend.cpu import trees
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import array_arguments, on_device, row_stride
-from rnsdask.backend.cuda.layout import BLOCK, TILE_LIMBS, WARP
+from rnsdask.backend.cuda.layout import BLOCK, LENGTH_TABLE, TILE_LIMBS, WARP
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import (
     ExtensionConstants,
     FixedPointConstants,
     ForwardConstants,
+    LengthConstants,
     MixedRadixConstants,
     ReverseConstants,
     WideDigitConstants,
@@ -151,6 +152,15 @@ def fixed_point(residues: Array, constants: FixedPointConstants) -> tuple[Array,
     arguments = (*array_arguments(residues), on_device(constants, "coefficients"), words, zero)
     launching.launch("fixed_point", f"fixed_point_{constants.bits}", count, arguments)
     return words, zero
+
+
+def bit_lengths(residues: Array, constants: LengthConstants) -> tuple[Array, Array]:
+    count, evaluation = residues.shape[1], constants.evaluation
+    lengths, decided = cupy.empty(count, dtype=cupy.int64), cupy.empty(count, dtype=cupy.bool_)
+    table = np.array(constants.table, dtype=LENGTH_TABLE)[()]
+    arguments = (*array_arguments(residues), on_device(evaluation, "coefficients"), table, lengths, decided)
+    launching.launch("fixed_point", f"bit_lengths_{evaluation.bits}", count, arguments)
+    return lengths, decided
 
 
 def floor_divide_limbs(limbs: Array, divisors: Array, width: int, signed: bool) -> tuple[Array, Array]:

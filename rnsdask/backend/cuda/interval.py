@@ -52,6 +52,14 @@ def interval_rns_first_invalid(x: Array, least_exponent: int, width: float) -> i
     return None if found == NONE else found
 
 
+def interval_rns_lengths(x: Array, product: ProductBounds) -> tuple[Array, Array]:
+    count = x.shape[1]
+    lengths, decided = cupy.empty(count, dtype=cupy.int64), cupy.empty(count, dtype=cupy.bool_)
+    arguments = (*array_arguments(x), _extended(product), lengths, decided)
+    launching.launch("interval_rns", "interval_rns_lengths", count, arguments)
+    return lengths, decided
+
+
 def interval_rns_candidates(x: Array, bits: int, slack: int, minimum: bool) -> tuple[int, NDArray[np.int64]]:
     few = _FEW
     while True:

@@ -180,3 +180,8 @@ def gather(residues: Array, indices: Array) -> Array:
     arguments = (residues, row_stride(residues), np.int32(n), indices, *counts, out)
     launching.launch("candidates", "gather", chosen * parts, arguments)
     return out
+
+
+def put(values: Array, indices: Array, out: Array) -> None:
+    values, indices = (cupy.asarray(array, order="C") for array in (values, indices))
+    launching.launch("candidates", "put", indices.size, (values, indices, np.int64(indices.size), out))

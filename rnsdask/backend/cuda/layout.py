@@ -81,6 +81,13 @@ KEY_VECTORS = 2
 SUM_VECTORS = 4
 PAIR_VECTORS = 1
 
+LENGTH_TABLE = np.dtype(
+    [
+        *((name, np.uint64) for name in ("width_high", "width_low", "size")),
+        ("bits", np.int32),
+        ("is_signed", np.uint32),
+    ]
+)
 INTERVAL_GOAL = np.dtype(
     [
         ("accuracy", np.float64),
@@ -371,6 +378,7 @@ STRUCTURES = {
     "fermat": {"FermatOperand": OPERAND, "FermatTask": FERMAT_TASK},
     "fermat_fft": {"FermatPass": FERMAT_PASS, "FermatTransform": FERMAT_TRANSFORM},
     "fermat_limbs": {"WideRadix": WIDE_RADIX},
+    "fixed_point": {"LengthTable": LENGTH_TABLE},
     "interval": {"IntervalGoal": INTERVAL_GOAL},
     "interval_rns": {"ExtendedInterval": EXTENDED_INTERVAL},
     "int8_product": {

@@ -10,6 +10,8 @@ from emulation.checks import Place, check, not_by_ptx, words
 from rnsdask.constants import (
     ByteProofConstants,
     byte_proof_constants,
+    length_constants,
+    product_bounds,
     reverse_constants,
 )
 from rnsdask.constants.proofs import ByteProofTables
@@ -46,6 +48,26 @@ def running_sums(kernels: Any, place: Place) -> list[Any]:
 
 
 @check
+def lengths_by_fixed_point(kernels: Any, place: Place) -> list[Any]:
+    """Lengths next to powers of two, those that are left open, and what is put in their places."""
+    results: list[Any] = []
+    for bits in (33, 150, 600):
+        moduli = ModuliSet.for_bits(bits)
+        near = [(1 << k) + d for k in range(moduli.bits) for d in (-1, 0, 1)]
+        for signed in (False, True):
+            values = [x * s for x in near if 2 * x < moduli.product for s in ((1, -1) if signed else (1,))]
+            residues = np.array([[x % m for x in values] for m in moduli], dtype=np.uint32)
+            for evaluation in (64, 128):
+                constants = length_constants(moduli, signed, evaluation)
+                lengths, decided = kernels.bit_lengths(place(residues), constants)
+                left = kernels.find_unset(decided, 2**16)
+                results += [np.copy(lengths), decided]
+                kernels.put(np.arange(left.size), left, lengths)
+                results.append(lengths)
+    return results
+
+
+@check
 def running_maxima(kernels: Any, place: Place) -> list[Any]:
     """One tile and several, whole or not."""
     results = []
@@ -54,6 +76,16 @@ def running_maxima(kernels: Any, place: Place) -> list[Any]:
         # Those that grow slowly, and those of which few are above all before.
         results += [kernels.running_maximum(place(values)) for values in (few, few % 1000, np.sort(few))]
     return results
+
+
+@not_by_ptx("floating point")
+@check
+def lengths_by_headers(kernels: Any, place: Place) -> list[Any]:
+    moduli = ModuliSet.for_bits(150)
+    values = [(1 << k) + d for k in range(moduli.bits - 1) for d in (-1, 0, 1)]
+    residues = np.array([[x % m for x in values] for m in moduli], dtype=np.uint32)
+    columns = evaluated(residues, moduli, np.zeros(len(values), np.uint8))
+    return list(kernels.interval_rns_lengths(place(columns), product_bounds(moduli)))
 
 
 @not_by_ptx("floating point")
