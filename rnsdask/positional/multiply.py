@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from rnsdask.backend import Array, is_any, kernels_of
+from rnsdask.backend import Array, assign, is_any, kernels_of, padded
 from rnsdask.constants import (
     ForwardConstants,
     ReverseConstants,
@@ -77,7 +77,7 @@ def transformed_product(x: Array, y: Array, count: int) -> Array:
         block = slice(first, min(first + step, count))
         a = x if x.shape[1] == 1 else x[:, block]
         b = a if x is y else y if y.shape[1] == 1 else y[:, block]
-        out[:, block] = _block_product(a, b, plan)
+        assign(out[:, block], _block_product(a, b, plan))
     return out
 
 
@@ -100,13 +100,12 @@ def _residues(numbers: Array, plan: _Plan) -> Array:
     kernels = kernels_of(numbers)
     turned = np.empty_like(numbers, shape=(count, limbs), order="C")
     kernels.transpose(numbers, turned)
-    rows = np.zeros_like(numbers, shape=(count, digits * plan.digit_limbs), order="C")
-    rows[:, :limbs] = turned
+    width = digits * plan.digit_limbs
+    rows = turned if limbs == width else padded(turned, (count, width))
     residues = np.empty_like(numbers, shape=(primes, count * digits), order="C")
     kernels.limbs_to_residues(rows.reshape(-1, plan.digit_limbs), plan.to_residues, residues)
-    padded = np.zeros_like(numbers, shape=(primes, count, plan.length), order="C")
-    padded[:, :, :digits] = residues.reshape(primes, count, digits)
-    return padded.reshape(primes, -1)
+    runs = padded(residues.reshape(primes * count, digits), (primes * count, plan.length))
+    return runs.reshape(primes, -1)
 
 
 def _carry(coefficients: Array, plan: _Plan) -> Array:

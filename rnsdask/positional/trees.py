@@ -9,20 +9,21 @@ value / P modulo 1 for its product P, in fixed point; times the product of one c
 fraction of the other child. So no level divides, and only the middle limbs of each product are needed.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import gmpy2
 import numpy as np
 
-from rnsdask.backend import Array, is_any, kernels_of
+from rnsdask.backend import Array, assign, is_any, kernels_of, padded
 from rnsdask.core.errors import NumberError
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.place import Locate
 from rnsdask.fields.long_product import MOST_LIMBS, long_floor_divide, long_multiply, multiply_limbs
 from rnsdask.positional import divide
 from rnsdask.positional.multiply import add, multiply
-from rnsdask.positional.operands import LIMB_BITS, from_integers, to_integers, used_limbs
+from rnsdask.positional.operands import LIMB_BITS, from_integers, limbs_of, to_integers, used_limbs
 from rnsdask.positional.system import Positional
 
 _GUARD_LIMBS = 1
@@ -80,14 +81,13 @@ class Tree:
         found = _scale(_descend(self._levels, fraction, self._limbs), self._numbers)
         if divisors:
             found = divide.gcd(found, self._numbers, False)
-        out = np.zeros_like(self._words, order="C")
-        matrix = out.reshape(len(out), -1)
-        matrix[: len(found)] = found[:, : matrix.shape[1]]
-        return out
+        rows, *shape = self._words.shape
+        count = math.prod(shape)
+        return padded(found[:, :count], (rows, count)).reshape(self._words.shape)
 
     def _cofactors(self) -> Array:
-        ones = np.ones_like(self._numbers, shape=(1, self._numbers.shape[1]), order="C")
-        return _cofactors(self._levels, ones)
+        ones = np.ones((1, self._numbers.shape[1]), dtype=np.uint32)
+        return _cofactors(self._levels, np.asarray(ones, like=self._numbers))
 
     def _fraction(self, value: Any) -> Array:
         return _fraction(value, self._levels[-1], _needed_limbs(self._levels, self._limbs))
@@ -115,16 +115,18 @@ def _positive(words: Array, system: Positional, locate: Locate) -> Array:
     matrix = as_matrix(words)
     if not matrix.shape[1]:
         return np.ones_like(words, shape=(1, 1), order="C")
-    wrong = matrix.max(axis=0) == 0
-    if system.signed:
-        wrong |= matrix[-1] >> np.uint32(LIMB_BITS - 1) != 0
-    if is_any(wrong):
+    lengths = kernels_of(matrix).positional_count(matrix, False, "length")
+    longest, whole = int(lengths.max()), LIMB_BITS * len(matrix)
+    if not int(lengths.min()) or (system.signed and longest == whole):
+        wrong = lengths == 0
+        if system.signed:
+            wrong |= lengths == whole
         index = int(wrong.argmax())
         what = "0" if not is_any(matrix[:, index] != 0) else "negative"
         raise NumberError(
             f"the number at flat index {locate(index)} is {what}: a tree takes positive numbers"
         )
-    return _trim(matrix)
+    return matrix[: limbs_of(longest)]
 
 
 def _trim(numbers: Array) -> Array:
@@ -135,7 +137,7 @@ def _join_columns(columns: list[Array]) -> Array:
     limbs = max(map(len, columns))
     out = np.zeros_like(columns[0], shape=(limbs, len(columns)), order="C")
     for i, column in enumerate(columns):
-        out[: len(column), i] = column[:, 0]
+        assign(out[: len(column), i : i + 1], column)
     return out
 
 
@@ -145,11 +147,18 @@ def _levels(numbers: Array) -> list[Array]:
     while (count := levels[-1].shape[1]) > 1:
         below, pairs = levels[-1], count // 2
         products = _multiply(below[:, :pairs], below[:, count - pairs :])
-        above = np.zeros_like(products, shape=(len(products), count - pairs), order="C")
-        above[:, :pairs] = products
-        above[: len(below), pairs:] = below[:, pairs : count - pairs]
-        levels.append(_trim(above))
+        levels.append(_trim(_join_middle(products, below)))
     return levels
+
+
+def _join_middle(pairs: Array, below: Array) -> Array:
+    """Join what the pairs of a level give and the number in its middle, if it is in no pair."""
+    count = pairs.shape[1]
+    if below.shape[1] == 2 * count:
+        return pairs
+    above = padded(pairs, (len(pairs), count + 1))
+    assign(above[: len(below), count:], below[:, count : count + 1])
+    return above
 
 
 def _cofactors(levels: list[Array], sums: Array) -> Array:
@@ -160,11 +169,7 @@ def _cofactors(levels: list[Array], sums: Array) -> Array:
         first, last = slice(0, pairs), slice(count - pairs, count)
         a = _multiply(sums[:, first], below[:, last])
         b = _multiply(sums[:, last], below[:, first])
-        added = add(a, b, len(a) + 1)
-        above = np.zeros_like(added, shape=(len(added), count - pairs), order="C")
-        above[:, :pairs] = added
-        above[: len(sums), pairs:] = sums[:, pairs : count - pairs]
-        sums = _trim(above)
+        sums = _trim(_join_middle(add(a, b, len(a) + 1), sums))
     return sums
 
 
@@ -196,9 +201,9 @@ def _descend(levels: list[Array], fraction: Array, limbs: int) -> Array:
         out = np.empty_like(below, shape=(kept, count), order="C")
         first, last = slice(0, pairs), slice(count - pairs, count)
         above = fractions[:, :pairs]
-        out[:, first] = _multiply(above, below[:, last], kept)
-        out[:, last] = _multiply(above, below[:, first], kept)
-        out[:, pairs : count - pairs] = fractions[width:, pairs:]
+        assign(out[:, first], _multiply(above, below[:, last], kept))
+        assign(out[:, last], _multiply(above, below[:, first], kept))
+        assign(out[:, pairs : count - pairs], fractions[width:, pairs:])
         fractions = out
     return fractions
 
@@ -210,9 +215,9 @@ def _scale(fractions: Array, numbers: Array) -> Array:
     each product is the remainder.
     """
     limbs = len(fractions)
-    error = np.zeros_like(fractions, shape=(limbs, 1), order="C")
+    error = np.zeros((limbs, 1), dtype=np.uint32)
     error[0] = _MOST_ERROR
-    return _multiply(add(fractions, error, limbs), numbers)[limbs:]
+    return _multiply(add(fractions, np.asarray(error, like=fractions), limbs), numbers)[limbs:]
 
 
 def _multiply(x: Array, y: Array, middle: int = 0) -> Array:
