@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, kernels_of, to_backend
+from rnsdask.backend import Array, assign, kernels_of, to_backend
 from rnsdask.core import rows
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import ALONE, Place
@@ -36,8 +36,8 @@ def forms(words: Array, moduli: ModuliSet) -> Array:
     """Reduced row echelon forms (n, *batch, rows, columns + 1); the last column holds the pivots' columns."""
     rows, columns = words.shape[-2:]
     packed = np.zeros_like(words, shape=(*words.shape[:-1], columns + 1), order="C")
-    packed[..., columns] = NO_PIVOT
     if 0 in words.shape:
+        packed[..., columns] = NO_PIVOT
         return packed
     found = elimination.echelon(words, moduli, columns)
     least = min(rows, columns)
@@ -47,8 +47,10 @@ def forms(words: Array, moduli: ModuliSet) -> Array:
     # By slices: indices of CuPy's arrays are not to be trusted beyond 2**31.
     packed.reshape(-1, rows * (columns + 1))[:, : first * (columns + 2) : columns + 2] = 1
     if first < columns:
-        x[:, :, :least, first:columns] = _reduced_rows(found, moduli, slice(first, columns))
-    x[:, :, :least, columns] = np.asarray(pivots.astype(np.uint32), like=packed)
+        assign(x[:, :, :least, first:columns], _reduced_rows(found, moduli, slice(first, columns)))
+    last = np.full(x.shape[:3], NO_PIVOT)
+    last[:, :, :least] = pivots.astype(np.uint32)
+    assign(packed.reshape(-1, columns + 1)[:, columns:], np.asarray(last.reshape(-1, 1), like=packed))
     return packed
 
 
