@@ -188,7 +188,7 @@ def _product(
         operands.matrices[1] = operands.matrices[0]
     kernels = kernels_of(operands.like)
     if min(len(x), len(y)) > kernels.most_product_limbs:
-        return _by_transforms(operands, bits, signed)
+        return _by_transforms(operands, bits, signed, checked)
     a, b, *more = operands.matrices
     out, overflowed = operands.empty(limbs_of(bits)), operands.flags() if checked else None
     if out.size:
@@ -196,7 +196,7 @@ def _product(
     return operands.shaped(out), None if overflowed is None else operands.shaped(overflowed)
 
 
-def _by_transforms(operands: Operands, bits: int, signed: bool) -> tuple[Array, Array]:
+def _by_transforms(operands: Operands, bits: int, signed: bool, checked: bool) -> tuple[Array, Array]:
     x, y, *more = operands.matrices
     exact = transformed_product(x, y, operands.count)
     if signed:
@@ -208,6 +208,11 @@ def _by_transforms(operands: Operands, bits: int, signed: bool) -> tuple[Array, 
     if more:
         exact = add(exact, more[0], max(len(exact), len(more[0])) + 1, signed)
     rows = limbs_of(bits)
+    if not signed and not checked and bits == LIMB_BITS * rows <= LIMB_BITS * len(exact):
+        if rows < len(exact):  # a view would keep all of the product
+            whole, exact = exact, operands.empty(rows)
+            assign(exact, whole[:rows])
+        return operands.shaped(exact), None
     words, overflowed = resized(exact, signed, rows, bits - LIMB_BITS * (rows - 1), signed)
     return operands.shaped(words), operands.shaped(overflowed)
 
