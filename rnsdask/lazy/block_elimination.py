@@ -25,11 +25,13 @@ from rnsdask.backend import empty_like_chunks
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.operations import Footprint
 from rnsdask.core.place import Place
 from rnsdask.fields import block_elimination as blocks
 from rnsdask.lazy.call import Call
 from rnsdask.lazy.chunks import as_lazy, may_be_on_gpus, rechunk, without_empty_chunks
 from rnsdask.lazy.map import array_of_tasks, keys_of
+from rnsdask.lazy.one_task import fits_one_task
 from rnsdask.lazy.operands import bring_to_one_processor, broadcast_shape, with_axes
 
 LEAST_COLUMNS = 256
@@ -37,6 +39,9 @@ LEAST_COLUMNS = 256
 
 MOST_JOINED = 1024
 """Rows, or columns, up to which a matrix that fits a chunk is joined to one: a thread takes about 0.2 s."""
+
+WHOLE = Footprint(3, 20)
+"""Footprint of the elimination of whole matrices: a copy, residues for products, and a result."""
 
 _BLOCKS = 32
 """Block columns that keep threads busy: panels, one after the other, are 3 of 64 parts of the work."""
@@ -46,12 +51,16 @@ _BLOCKS = 32
 
 
 def joined_if_small(words: Any) -> Any:
-    """Join matrices (n, *batch, rows, columns) to one chunk each, if they are small (:func:`is_small`)."""
+    """Join matrices (n, *batch, rows, columns) to one chunk each, if they are small, or a GPU has room for them.
+
+    A GPU eliminates a whole matrix in the time of a few tasks of its blocks.
+    """
     if not is_in_blocks(words):
         return words
     if 0 in words.shape:
         return rechunk(words, {words.ndim - 2: -1, words.ndim - 1: -1})
-    if not is_small((words.shape[0], *words.shape[-2:]), on_gpu=may_be_on_gpus(words)):
+    small = is_small((words.shape[0], *words.shape[-2:]), on_gpu=may_be_on_gpus(words))
+    if not (small or fits_one_task(WHOLE, 1, words)):
         return words
     batch = dict.fromkeys(range(1, words.ndim - 2), "auto")
     return rechunk(words, {0: -1, **batch, words.ndim - 2: -1, words.ndim - 1: -1})

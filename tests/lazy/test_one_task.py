@@ -276,3 +276,20 @@ def test_gpus_sort_in_one_task(values: list[int]) -> None:
     assert [int(k) for k in rd.argsort(lazy).compute()] == sorted(range(60), key=values.__getitem__)
     counts = rd.unique(lazy, return_counts=True)[1]
     assert counts.compute().tolist() == np.unique(values, return_counts=True)[1].tolist()
+
+
+@pytest.mark.parametrize("name", ["det", "rank", "rref", "inv"])
+def test_a_matrix_is_eliminated_in_one_task(room: Room, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rnsdask.lazy.block_elimination.MOST_JOINED", 0)
+    x = elements((6, 6), FIELDS)
+    lazy = in_chunks(x, (2, 3))
+    found, expected = (getattr(rd.linalg, name)(given) for given in (lazy, x))
+    first, second = (
+        getattr(part[0] if name == "rref" else part, "words", part) for part in (found, expected)
+    )
+    assert not any("panel" in str(key) for key in dict(first.__dask_graph__()))
+    assert np.asarray(first.compute()).tolist() == np.asarray(second).tolist()
+    room(6 * 6 * 2 * 4 * 4)
+    tight = getattr(rd.linalg, name)(lazy)
+    tight = getattr(tight[0] if name == "rref" else tight, "words", tight)
+    assert any("panel" in str(key) for key in dict(tight.__dask_graph__()))

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 @pytest.fixture
-def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+def narrow(monkeypatch: pytest.MonkeyPatch, in_steps: None) -> None:
     """Keep blocks of columns as narrow as they are given, and join none."""
     monkeypatch.setattr(block_elimination, "LEAST_COLUMNS", 1)
     monkeypatch.setattr(block_elimination, "MOST_JOINED", 0)
