@@ -175,7 +175,9 @@ def gather(residues: Array, indices: Array) -> Array:
     n, chosen = residues.shape[0], indices.size
     indices = cupy.asarray(indices, order="C")  # a view of one line of an array may not be
     out = cupy.empty((n, chosen), dtype=cupy.uint32)
-    parts = max(1, min(n, _GATHERING_THREADS // max(1, chosen)))  # of a few numbers, rows are read side by side
+    parts = max(
+        1, min(n, _GATHERING_THREADS // max(1, chosen))
+    )  # of a few numbers, rows are read side by side
     counts = np.int64(chosen), np.int32(parts)
     arguments = (residues, row_stride(residues), np.int32(n), indices, *counts, out)
     launching.launch("candidates", "gather", chosen * parts, arguments)
