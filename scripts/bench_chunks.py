@@ -31,8 +31,10 @@ from unittest.mock import patch
 import dask
 import dask.array as da
 import numpy as np
+from bench_scaling import forget
 from benchmarking import argument_parser, moduli_set, print_rows, time_in_turn, write_results
 from dask.system import CPU_COUNT
+from distributed import futures_of, wait
 
 import rnsdask as rd
 from rnsdask.backend import gpu_count
@@ -48,9 +50,6 @@ RUNS = {
 CHUNKS = 16
 FACTOR, TASK_MS = 3, 2
 """Ratio, and milliseconds of a task, above which a row says why."""
-
-FORGOTTEN_AFTER = 0.1
-"""Seconds after which a scheduler has forgotten results that nobody keeps."""
 
 RESIDUES = rd.RNS(moduli_set("16"))
 FIELD = rd.PrimeFields([3 * 2**30 + 1])  # which has roots of unity of order 2**30
@@ -179,10 +178,8 @@ def seconds_of(call: Callable[[], Any], client: Any, gpu: bool) -> float:
     """Wall-clock seconds until all results of a call are there."""
     start = time.perf_counter()
     kept = dask.persist(*collections_of(call()))
-    if client is not None and kept:
-        from distributed import futures_of, wait
-
-        futures = futures_of(kept)
+    futures = [] if client is None else futures_of(kept)
+    if futures:
         wait(futures)
         if failed := [future for future in futures if future.status != "finished"]:
             failed[0].result()  # raises its error
@@ -191,9 +188,9 @@ def seconds_of(call: Callable[[], Any], client: Any, gpu: bool) -> float:
     elif gpu:
         synchronize()
     seconds = time.perf_counter() - start
-    if client is not None:  # until the scheduler has forgotten the results, which it would give again
+    if futures:
         del kept
-        time.sleep(FORGOTTEN_AFTER)
+        forget(client, futures)  # or the next call finds them done
     return seconds
 
 

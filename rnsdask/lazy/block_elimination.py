@@ -51,7 +51,7 @@ _BLOCKS = 32
 
 
 def joined_if_small(words: Any) -> Any:
-    """Join matrices (n, *batch, rows, columns) to one chunk each, if they are small, or a GPU has room for them.
+    """Join matrices (n, *batch, rows, columns) to one chunk each, if they are small or a GPU has room.
 
     A GPU eliminates a whole matrix in the time of a few tasks of its blocks.
     """
