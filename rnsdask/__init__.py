@@ -29,6 +29,25 @@ def __getattr__(name: str) -> Any:
     return globals()[name]
 
 
+_FACTORS = "python-flint has it: [flint.fmpz(n).factor() for n in x.to_ints().tolist()]"
+_PRIMES = "gmpy2 has it: list(map(gmpy2.is_prime, x.to_ints().tolist()))"
+_ELSEWHERE = {
+    "load": "rd.open_zarr opens a store",
+    "save": "x.to_zarr writes a store",
+    "comb": "binomial is meant",
+    "empty": "zeros is as quick",
+    "empty_like": "zeros_like is as quick",
+    "pow": "power is meant, or mod_power; Python's pow(x, k, m) takes arrays too",
+    "invmod": "mod_inverse is meant",
+    "factor": _FACTORS,
+    "factorint": _FACTORS,
+    "is_prime": _PRIMES,
+    "isprime": _PRIMES,
+    "fibonacci": "gmpy2 has it: rd.array([int(gmpy2.fib(n)) for n in range(100)])",
+}
+"""Where names are that other packages have in theirs."""
+
+
 def _meaning(name: str) -> str | None:
     """Return where a name is that the package itself lacks, or None."""
     package: Any = sys.modules[__name__]
@@ -37,7 +56,7 @@ def _meaning(name: str) -> str | None:
             return f"rd.{owner.__name__.rpartition('.')[2]}.{name} is meant"
     if hasattr(package.RNSArray, name):
         return f"arrays have it: x.{name}"
-    return {"load": "rd.open_zarr opens a store", "save": "x.to_zarr writes a store"}.get(name)
+    return _ELSEWHERE.get(name)
 
 
 def _find_function(name: str, module: str) -> Callable[..., Any] | None:

@@ -100,10 +100,13 @@ from .lazy.modular import mod_power as mod_power
 from .lazy.modular import mod_subtract as mod_subtract
 from .lazy.ntt import intt as intt
 from .lazy.ntt import ntt as ntt
+from .lazy.number_theory import binomial as binomial
 from .lazy.number_theory import bit_length as bit_length
+from .lazy.number_theory import factorial as factorial
 from .lazy.number_theory import gcd as gcd
 from .lazy.number_theory import isqrt as isqrt
 from .lazy.number_theory import lcm as lcm
+from .lazy.number_theory import primorial as primorial
 from .lazy.powers import inverse as inverse
 from .lazy.powers import power as power
 from .lazy.search import isin as isin

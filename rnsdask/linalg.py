@@ -35,7 +35,19 @@ from rnsdask.lazy.widening import apply_to_arrays, arrays_alike
 from rnsdask.rns.system import RNS, check_length
 from rnsdask.typing import Integer, Integers, Overflow, PlainArray, Rational, RationalMatrix
 
-__all__ = ["charpoly", "det", "inv", "lu", "matrix_power", "nullspace", "rank", "read", "rref", "solve"]
+__all__ = [
+    "charpoly",
+    "det",
+    "inv",
+    "lu",
+    "matrix_power",
+    "nullspace",
+    "permanent",
+    "rank",
+    "read",
+    "rref",
+    "solve",
+]
 
 A = TypeVar("A", bound=NumberArray)
 
@@ -110,6 +122,45 @@ def det(
         found = np.asarray(det(scaled), dtype=object)
         return _divided(found, np.asarray(np.multiply.reduce(multipliers, axis=-1), dtype=object))
     return _apply(rows.det, x, variables=count, moduli=_as_system("det", moduli))
+
+
+@overload
+def permanent(x: FieldArray, *, moduli: None = None) -> Integer | FieldArray: ...
+@overload
+def permanent(x: IntegerArray, *, moduli: None = None) -> Integer | PlainArray[np.object_]: ...
+@overload
+def permanent(x: IntegerArray, *, moduli: ModuliSet | RNS) -> RNSArray: ...
+def permanent(
+    x: FieldArray | IntegerArray, *, moduli: ModuliSet | RNS | None = None
+) -> Integer | FieldArray | PlainArray[np.object_] | RNSArray:
+    """Compute permanents of square matrices, exactly: determinants in which no term changes its sign.
+
+    Ryser's formula takes N 2**N products for each matrix, so that each row more doubles the time.
+
+    Parameters
+    ----------
+    x : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
+        One matrix, or a stack of them. A matrix without rows has the permanent 1.
+    moduli : ModuliSet or RNS, optional
+        As in :func:`det`.
+
+    Returns
+    -------
+    int, FieldArray or object array, shape (...)
+        As :func:`det` returns determinants.
+
+    Raises
+    ------
+    TypeError, ValueError, RNSOverflowError
+        As in :func:`det`; a matrix over prime fields must be one chunk, too.
+
+    Examples
+    --------
+    >>> import rnsdask as rd
+    >>> rd.linalg.permanent(rd.ones((20, 20)))  # 20!
+    2432902008176640000
+    """
+    return _apply(rows.permanent, x, moduli=_as_system("permanent", moduli))
 
 
 @overload

@@ -376,10 +376,18 @@ def discriminant(f: FieldArray | IntegerArray) -> Integer | FieldArray | PlainAr
     return apply_to_arrays("discriminant", rows.discriminant, *polynomials_alike("discriminant", f))
 
 
+_ELSEWHERE = {
+    "factor": "python-flint has it: flint.fmpz_poly(f.to_ints().tolist()).factor()",
+    "roots": "python-flint has it: flint.fmpz_poly(f.to_ints().tolist()).complex_roots()",
+    **{"add": "f + g of equal lengths adds", "mul": "multiply is meant"},
+    **{"eval": "evaluate is meant", "polyval": "evaluate is meant"},
+}
+"""Where names are that other packages have in theirs."""
+
 if not TYPE_CHECKING:  # to which each name would be one
 
     def __getattr__(name: str) -> Any:
-        raise unknown_name("rd.poly", name, __all__)
+        raise unknown_name("rd.poly", name, __all__, _ELSEWHERE.get(name))
 
 
 def __dir__() -> list[str]:

@@ -271,7 +271,7 @@ OWN = {
         "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray Positional PositionalArray PrimeFields "
         "FermatField FieldArray linalg "
         "errstate result_system fma mulsub muladd mod_add mod_subtract mod_multiply mod_power mod_inverse "
-        "isqrt inverse ntt intt to_interleaved from_interleaved long_multiply "
+        "isqrt factorial binomial primorial inverse ntt intt to_interleaved from_interleaved long_multiply "
         "batch_gcd product_tree remainder_tree ProductTree "
         "rational_reconstruct Fractions "
         "bit_length required_bits interval_arithmetic mixed_radix_digits fixed_point_interval to_decimal "
@@ -279,7 +279,7 @@ OWN = {
         "RNSError RNSOverflowError StoreError ChangedStoreError CorruptChunkError IncompleteStoreError "
         "InputError JobError NumberError poly sparse typing __version__"
     ),
-    "rd.linalg": "lu rref nullspace charpoly",
+    "rd.linalg": "lu rref nullspace charpoly permanent",
     "rd.poly": "multiply evaluate interpolate divmod gcd resultant discriminant derivative inverse_series "
     "log_series exp_series compose power_mod rational_interpolate",
     "rd.sparse": "SparseMatrix from_entries from_scipy read solve det rank minpoly",

@@ -237,6 +237,24 @@ def _add_elementwise() -> None:
     row("rd.gcd", lambda a: rd.gcd(a.x, a.y), lambda v: _gcd(v.x, v.y), INTEGERS)
     row("rd.lcm", lambda a: rd.lcm(a.x, a.y), lambda v: _lcm(v.x, v.y), INTEGERS)
     row("rd.isqrt", lambda a: rd.isqrt(a.y), lambda v: _isqrt(v.y), INTEGERS)
+    row(
+        "rd.factorial",
+        lambda a: rd.factorial(a.y % 9),
+        lambda v: [math.factorial(n) for n in v.y % 9],
+        INTEGERS,
+    )
+    row(
+        "rd.binomial",
+        lambda a: rd.binomial(9, a.y % 9),
+        lambda v: [math.comb(9, k) for k in v.y % 9],
+        INTEGERS,
+    )
+    row(
+        "rd.primorial",
+        lambda a: rd.primorial(a.y % 5),
+        lambda v: [(1, 1, 2, 6, 6)[n] for n in v.y % 5],
+        INTEGERS,
+    )
     row("rd.bit_length", lambda a: rd.bit_length(a.x), lambda v: _length(v.x), INTEGERS)
     row(
         "rd.log2",
@@ -542,6 +560,14 @@ def _add_products() -> None:
         "rd.remainder_tree", lambda a: rd.remainder_tree(10**99, a.y), lambda v: 10**99 % v.y, ("positional",)
     )
     row("linalg.det", lambda a: rd.linalg.det(_whole(a.s)), lambda v: _det(v.s), both)
+    row(
+        "linalg.permanent",
+        lambda a: rd.linalg.permanent(_whole(a.s)),
+        lambda v: sum(
+            math.prod(v.s[i, j] for i, j in enumerate(p)) for p in itertools.permutations(range(len(v.s)))
+        ),
+        both,
+    )
     row("linalg.rank", lambda a: np.ravel(plain(rd.linalg.rank(_whole(a.m)))), lambda _: [3], both)
     row("linalg.lu", lambda a: _product_of(rd.linalg.lu(_whole(a.s))), lambda v: v.s, ("field",))
     row("linalg.charpoly", lambda a: rd.linalg.charpoly(_whole(a.s)), lambda v: _charpoly(v.s), both)

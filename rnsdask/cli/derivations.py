@@ -333,9 +333,9 @@ def sort(
 def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) -> None:
     """Write powers of BASE modulo an integer to a new store.
 
-    BASE is a store of limbs. EXPONENT and MODULUS are each an integer, or a store with one for each number;
-    their shapes broadcast. A negative integer as the exponent raises inverses. A store whose name is an
-    integer is written ./NAME.
+    BASE is a store of limbs or residues. EXPONENT and MODULUS are each an integer, or a store with one for
+    each number; their shapes broadcast. A negative integer as the exponent raises inverses. A store whose
+    name is an integer is written ./NAME.
     """
     given = {"exponent": read_integer(exponent), "modulus": read_integer(modulus)}
     paths = {"exponent": exponent, "modulus": modulus}

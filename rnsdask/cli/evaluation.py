@@ -157,11 +157,12 @@ def eval_(
     operators  + - * // % ** << >> @; < <= > >= == !=, and & | ^ ~ between these
     parts      a[10:20], a[::2], a[:, 3], a[..., -1]
     functions  abs, max, min, gcd, lcm, isqrt, bit_length, sign, is_even,
-               where(condition, a, b), clip(a, low, high), pow(a, k),
-               pow(a, k, m), maximum, minimum, add, subtract, multiply, negative,
-               fma(a, b, c), muladd(a, b, c, d), mulsub(a, b, c, d)
-    of limbs   & | ^ ~ of numbers, bitwise_count, mod_add(a, b, m),
+               factorial, binomial(n, k), primorial, where(condition, a, b),
+               clip(a, low, high), pow(a, k), pow(a, k, m), maximum, minimum,
+               add, subtract, multiply, negative, fma(a, b, c),
+               muladd(a, b, c, d), mulsub(a, b, c, d), mod_add(a, b, m),
                mod_subtract, mod_multiply, mod_power, mod_inverse(a, m)
+    of limbs   & | ^ ~ of numbers, bitwise_count
     """  # noqa: D301  (click's own sign, for lines that stay as they are)
     texts, paths = _read_words(words, named)
     wanted: dict[str, list[str]] = click.get_current_context().meta.get("wanted", {})

@@ -15,7 +15,7 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core import rows
+from rnsdask.core import combinatorics, rows
 from rnsdask.core.axes import reduced_shape
 from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.number_system import NumberSystem
@@ -386,6 +386,9 @@ EVERYWHERE = table(
     Entry(rows.gcd, partial(apply, gmpy2.gcd)),
     Entry(rows.lcm, partial(apply, gmpy2.lcm)),
     Entry(rows.isqrt, isqrt),
+    Entry(rows.factorial, partial(apply, combinatorics.factorial)),
+    Entry(rows.binomial, partial(apply, combinatorics.binomial)),
+    Entry(rows.primorial, partial(apply, combinatorics.primorial)),
     Entry(rows.bit_length, bit_length),
     Entry(rows.power, power, check=check_power),
     Entry(rows.power_by_array, power_by_array),

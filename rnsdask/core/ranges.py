@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial, reduce
 from typing import TypeAlias
 
+from rnsdask.core import combinatorics
 from rnsdask.core.operations import OPERATIONS, Operation
 
 Range: TypeAlias = tuple[int, int]
@@ -177,6 +178,31 @@ def gcd(a: Range, b: Range) -> Range:
 def lcm(a: Range, b: Range) -> Range:
     """Range of the least common multiples."""
     return 0, absolute(a)[1] * absolute(b)[1]
+
+
+def factorial(a: Range) -> Range:
+    """Range of the factorials of numbers >= 0."""
+    n = max(a[1], 0)
+    return _up_to(combinatorics.bits_of_factorial(n), combinatorics.factorial, n)
+
+
+def binomial(n: Range, k: Range) -> Range:
+    """Range of the binomial coefficients: they grow with n, and with k up to the half of n."""
+    most = max(n[1], 0)
+    few = min(max(most // 2, k[0]), max(k[1], 0))
+    few = min(few, max(most - few, 0))
+    return _up_to(combinatorics.bits_of_binomial(most, few), combinatorics.binomial, most, few)
+
+
+def primorial(a: Range) -> Range:
+    """Range of the products of all primes up to a number."""
+    n = max(a[1], 0)
+    return _up_to(combinatorics.bits_of_primorial(n), combinatorics.primorial, n)
+
+
+def _up_to(bits: float, function: Callable[..., int], *arguments: int) -> Range:
+    """Range from 0 to a value of a length in bits, or to a value beyond all systems if it is too long."""
+    return 0, function(*arguments) if bits <= combinatorics.LONGEST else 1 << combinatorics.LONGEST + 1
 
 
 def matmul(a: Range, b: Range, terms: int) -> Range:

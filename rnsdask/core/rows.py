@@ -323,6 +323,21 @@ def isqrt(x: Array, *, locate: Locate = int) -> Array:
     """Square roots, rounded down."""
 
 
+@row("numbers", result=ranges.factorial, footprint=Footprint(4, BY_INTEGERS))
+def factorial(x: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
+    """Factorials."""
+
+
+@row("numbers", result=ranges.binomial, footprint=Footprint(4, BY_INTEGERS))
+def binomial(n: Array, k: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
+    """Binomial coefficients."""
+
+
+@row("numbers", result=ranges.primorial, footprint=Footprint(4, BY_INTEGERS))
+def primorial(x: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
+    """Products of all primes up to each number."""
+
+
 @row("numbers", gives=np.int64, result=ranges.bit_length, footprint=Footprint(4, BY_INTEGERS))
 def bit_length(x: Array) -> Array:
     """Bits of magnitudes."""
@@ -617,9 +632,9 @@ def convolve(a: Numbers, b: Numbers, *, mode: str, axis: int, overflow: str | No
 
 # ---- whole arrays: matrices, along the last two axes -------------------------------------------------------
 #
-# A matrix is one chunk. Over prime fields it may be in any chunks, except for `charpoly`, and if its elements
-# are polynomials. Results over a field are elements. Over the integers they are Python ints or, with `moduli`
-# (an RNS), residues.
+# A matrix is one chunk. Over prime fields it may be in any chunks, except for `charpoly` and
+# `permanent`, and if its elements are polynomials. Results over a field are elements. Over the integers they
+# are Python ints or, with `moduli` (an RNS), residues.
 
 
 @row("arrays", footprint=OF_MATRICES)
@@ -630,6 +645,11 @@ def det(x: Numbers, *, variables: int = 0, moduli: Any = None) -> Results:
 @row("arrays", numpy={"matrix_rank": None}, footprint=OF_MATRICES)
 def rank(x: Numbers) -> Array:
     """Ranks, int64: in each prime field, with the axis of the fields first, or over the rationals."""
+
+
+@row("arrays", footprint=OF_MATRICES)
+def permanent(x: Numbers, *, moduli: Any = None) -> Results:
+    """Permanents (...)."""
 
 
 @row("arrays", footprint=OF_MATRICES)

@@ -152,7 +152,10 @@ FUNCTIONS = {
     "is_even": _of_row(rows.is_even, _is_even),
     "gcd": _of_row(rows.gcd, number_theory.gcd),
     "lcm": _of_row(rows.lcm, number_theory.lcm),
-    "isqrt": _of_row(rows.isqrt, number_theory.isqrt),
+    **{
+        row.name: _of_row(row, getattr(number_theory, row.name))
+        for row in (rows.isqrt, rows.factorial, rows.binomial, rows.primorial)
+    },
     **{
         row.name: _of_row(row, getattr(modular, row.name), _FIRST)
         for row in (rows.mod_add, rows.mod_subtract, rows.mod_multiply, rows.mod_power, rows.mod_inverse)

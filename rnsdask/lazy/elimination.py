@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import dask.array as da
 import numpy as np
 
-from rnsdask.fields import echelon, elimination, polynomial_determinants
+from rnsdask.fields import echelon, elimination, permanents, polynomial_determinants
 from rnsdask.lazy import block_elimination
 from rnsdask.lazy.block_elimination import is_in_blocks, joined_if_small
 from rnsdask.lazy.matrices import (
@@ -121,6 +121,13 @@ def inv(x: Any) -> Any:
         return numbers_like(x, block_elimination.inverses(words, moduli))
     options = {"moduli": moduli, "located": True}
     return numbers_like(x, map_matrices("inv", elimination.inverses, words, words.shape[-2:], **options))
+
+
+def permanent(x: Any) -> Any:
+    """Permanents of square matrices, an integer for one matrix."""
+    words, moduli = check_square("permanent", x), x.system.moduli
+    found = map_matrices("permanent", permanents.permanents, words, (1, 1), moduli=moduli)
+    return numbers_like(x, found[..., 0, 0])
 
 
 def charpoly(x: Any) -> Any:

@@ -17,7 +17,7 @@ from rnsdask.backend import Array, backend_beside, backend_name, to_backend
 from rnsdask.core.errors import ResultOverflowError
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
-from rnsdask.fields import echelon, modular_elimination, p_adic, polynomial_determinants
+from rnsdask.fields import echelon, modular_elimination, p_adic, permanents, polynomial_determinants
 from rnsdask.fields.exact_elimination import (
     determinants,
     part_of_primes,
@@ -66,6 +66,13 @@ def det(x: Any, *, variables: int = 0, moduli: RNS | None = None) -> Any:
         if found is None:
             found = map_to_integers("det", determinants, words, (1, 1), system)
         found = number(found[..., 0, 0])
+    return _reduce_under(moduli, found, words)
+
+
+def permanent(x: Any, *, moduli: RNS | None = None) -> Any:
+    """Permanents of square matrices."""
+    words = check_square("permanent", x)
+    found = number(map_to_integers("permanent", permanents.integers, words, (1, 1), x.system)[..., 0, 0])
     return _reduce_under(moduli, found, words)
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic of positional numbers modulo one integer, or modulo one for each number, lazy on Dask."""
+"""Arithmetic modulo one integer, or modulo one for each number, lazy on Dask."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from rnsdask.lazy.operands import (
     prepare,
     scalar,
 )
+from rnsdask.lazy.promotion import fit
 from rnsdask.typing import Integers
 
 
@@ -30,17 +31,19 @@ def mod_add(a: N | Integers, b: N | Integers, m: N | Integers) -> N:
 
     Parameters
     ----------
-    a, b : PositionalArray or int
+    a, b : PositionalArray, RNSArray or int
         Numbers, which may be negative or exceed the modulus. Integers may be of any size if `m` is an
         integer, and else must be in the range of the arrays.
-    m : PositionalArray or int
+    m : PositionalArray, RNSArray or int
         One modulus for all numbers or one for each, positive and in the range. At least one argument is an
-        array; arrays have the same bits and range, on the same processor. Shapes broadcast.
+        array; arrays have the same bits and range, on the same processor, or are RNSArrays that meet as in
+        :func:`.add`. Shapes broadcast.
 
     Returns
     -------
-    PositionalArray
-        From 0 to m - 1, with the operands' bits; lazy if an operand is.
+    PositionalArray or RNSArray
+        From 0 to m - 1, with the operands' bits; lazy if an operand is. Residues are converted to limbs, and
+        the results to residues.
 
     Raises
     ------
@@ -71,10 +74,10 @@ def mod_power(a: N | Integers, exponent: N | Integers, m: N | Integers) -> N:
 
     Parameters
     ----------
-    exponent : PositionalArray, int, or array of integers
+    exponent : PositionalArray, RNSArray, int, or array of integers
         One integer of any size; or an array, or nested lists, of machine integers, one for each number, where
-        each distinct value takes a pass over its numbers. Negative exponents apply to inverses. Or a
-        PositionalArray of the same bits and range, with an exponent for each number, not negative.
+        each distinct value takes a pass over its numbers. Negative exponents apply to inverses. Or an array
+        of numbers like the others, with an exponent for each number, not negative.
 
     Raises
     ------
@@ -83,7 +86,7 @@ def mod_power(a: N | Integers, exponent: N | Integers, m: N | Integers) -> N:
     TypeError
         If an array has exponents that are not of an integer type.
     ValueError
-        If an exponent in a PositionalArray is negative; it names the index.
+        If an exponent in an array of numbers is negative; it names the index.
     """
     found: N
     if is_number_array(exponent):
@@ -132,4 +135,13 @@ def _apply(
     if exponents is not None:
         blocks = blocks_with_integers(blocks, arrays[0].words, exponents, "exponents")
     words = map_entry(row, blocks, system, **options)
-    return make_like((*values, m), words, system, "raise")
+    bounded = system.with_bound(_bound_of(m)) if system.extends else system
+    return fit(make_like((*values, m), words, bounded, "raise"))
+
+
+def _bound_of(m: Any) -> int | None:
+    """Return the greatest remainder by moduli, or None if it is not known."""
+    if is_lazy_integer(m):
+        return None
+    greatest = m.system.known_range[1] if is_number_array(m) else scalar(m)
+    return max(greatest - 1, 0)

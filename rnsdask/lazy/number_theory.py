@@ -1,4 +1,4 @@
-"""Common divisors, multiples, square roots and lengths in bits, lazy on Dask (:mod:`.rns.number_theory`)."""
+"""Common divisors, multiples, square roots, factorials and lengths in bits, lazy on Dask."""
 
 from __future__ import annotations
 
@@ -77,6 +77,96 @@ def isqrt(x: N) -> N:
         it is computed.
     """
     found: N = apply(rows.isqrt, x)
+    return found
+
+
+@overload
+def factorial(x: N, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def factorial(x: N, *, overflow: Flag) -> Flagged[N]: ...
+def factorial(x: N, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
+    """Factorial of each number, as ``math.factorial``.
+
+    Parameters
+    ----------
+    x : RNSArray, IntervalRNSArray or PositionalArray
+        The numbers, at least 0.
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
+        As in :func:`gcd`.
+
+    Returns
+    -------
+    array like `x`
+        Lazy if `x` is. With ``"flag"`` a pair, as for a sum.
+
+    Raises
+    ------
+    RNSOverflowError
+        With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
+    TypeError
+        If `x` is not an array of integers.
+    ValueError
+        If a number is negative, or its result would have more than 2**25 bits. It names the flat index of the
+        first one, in its chunk; for a Dask array when it is computed.
+
+    Examples
+    --------
+    >>> import rnsdask as rd
+    >>> rd.factorial(rd.array([5, 25])).tolist()
+    [120, 15511210043330985984000000]
+    """
+    found: N | Flagged[N] = apply(rows.factorial, x, overflow=overflow)
+    return found
+
+
+@overload
+def binomial(n: N | Integers, k: N | Integers, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def binomial(n: N | Integers, k: N | Integers, *, overflow: Flag) -> Flagged[N]: ...
+def binomial(n: N | Integers, k: N | Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
+    """Number of ways to choose k of n things, element by element, as ``math.comb``: 0 where k > n.
+
+    Parameters
+    ----------
+    n, k : RNSArray, IntervalRNSArray, PositionalArray or int
+        At least one array, whose numbers are at least 0; two must be of one kind, as in :func:`.add`.
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
+        As in :func:`gcd`.
+
+    Returns
+    -------
+    array like the operands
+        Lazy if an operand is. With ``"flag"`` a pair, as for a sum.
+
+    Raises
+    ------
+    RNSOverflowError, TypeError, ValueError
+        As :func:`factorial`, or if operands do not fit one another.
+
+    Examples
+    --------
+    >>> import rnsdask as rd
+    >>> rd.binomial(100, rd.array([2, 50])).tolist()
+    [4950, 100891344545564193334812497256]
+    """
+    found: N | Flagged[N] = apply(rows.binomial, n, k, overflow=overflow)
+    return found
+
+
+@overload
+def primorial(x: N, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def primorial(x: N, *, overflow: Flag) -> Flagged[N]: ...
+def primorial(x: N, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
+    """Product of all primes up to each number, as :func:`factorial`; 1 for 0 and 1.
+
+    Examples
+    --------
+    >>> import rnsdask as rd
+    >>> rd.primorial(rd.array([1, 10, 100])).tolist()
+    [1, 210, 2305567963945518424753102147331756070]
+    """
+    found: N | Flagged[N] = apply(rows.primorial, x, overflow=overflow)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex, overload
+from typing import Any, overload
 
 from rnsdask.core import rows
 from rnsdask.core.generic import check_exponent
@@ -23,6 +23,7 @@ from rnsdask.lazy.operands import (
     check_machine_integers,
     is_array,
     is_lazy_integer,
+    is_number_array,
     make_like,
     with_machine_integers,
 )
@@ -101,18 +102,19 @@ def _extend(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str |
     return x, overflow
 
 
-def power_modulo(x: N, exponent: Integers, modulus: SupportsIndex) -> N:
+def power_modulo(x: N, exponent: N | Integers, modulus: N | Integers) -> N:
     """Power ``pow(number, exponent, modulus)`` of each number, as in Python.
 
     Parameters
     ----------
-    x : RNSArray or IntervalRNSArray
+    x : RNSArray, IntervalRNSArray or PositionalArray
         The bases.
     exponent : int, or array of integers
         One integer of any size, or an array, or nested lists, of machine integers: one for each number; both
         broadcast. Negative ones apply to the inverses modulo `modulus`. Each distinct exponent of an array
-        takes a pass over its numbers.
-    modulus : int
+        takes a pass over its numbers. With an RNSArray or a PositionalArray of exponents, or of moduli, this
+        is :func:`.mod_power`.
+    modulus : int, or array of integers
         Not 0; negative for signed numbers only. Its magnitude minus 1 must be in the range.
 
     Returns
@@ -129,7 +131,8 @@ def power_modulo(x: N, exponent: Integers, modulus: SupportsIndex) -> N:
         the first one in its chunk. With an array of exponents, it names the first number with an exponent.
     """
     found: N
-    if has(rows.mod_power, x):
+    by_arrays = is_number_array(exponent) or is_number_array(modulus) or is_array(modulus)
+    if by_arrays or (has(rows.mod_power, x) and not has(rows.power_modulo, x)):
         found = mod_power(x, exponent, modulus)
         return found
     check_machine_integers(exponent, "exponents", "rd.from_ints(a) **")

@@ -79,11 +79,12 @@ def ints_to_residues(values: Iterable[Any], moduli: ModuliSet, signed: bool = Fa
     """
     flat, shape = flat_values(values)
     allowed = _moduli_range(moduli, signed)
-    limb_count = _limbs_needed(flat, moduli.limb_count(signed), bool(signed))
-    constants = forward_constants(moduli, limb_count, bool(signed))
+    most = _limbs_needed(flat, moduli.limb_count(signed), bool(signed))
     residues = np.empty((len(moduli), len(flat)), dtype=np.uint32)
     kernels = kernels_of(residues)
-    for block in _blocks(len(flat), limb_count):
+    for block in _blocks(len(flat), most):
+        limb_count = _limbs_needed(flat[block], most, bool(signed))  # few long numbers are in few blocks
+        constants = forward_constants(moduli, limb_count, bool(signed))
         limbs = _block_to_limbs(flat[block], limb_count, allowed, block.start, shape)
         outside = kernels.first_outside(limbs, constants)
         if outside is not None:

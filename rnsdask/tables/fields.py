@@ -54,6 +54,7 @@ PRIME_FIELDS = ANY_FIELDS | table(
     Entry(rows.convolve, "rnsdask.lazy.convolve:convolve_prime_fields"),
     Entry(rows.det, "rnsdask.lazy.elimination:det"),
     Entry(rows.rank, "rnsdask.lazy.elimination:rank"),
+    Entry(rows.permanent, "rnsdask.lazy.elimination:permanent"),
     Entry(rows.charpoly, "rnsdask.lazy.elimination:charpoly"),
     Entry(rows.solve, "rnsdask.lazy.elimination:solve"),
     Entry(rows.inv, "rnsdask.lazy.elimination:inv"),

@@ -12,7 +12,7 @@ from rnsdask.rns.powers import check_inverses
 from rnsdask.rns.products import combine, factors_along
 
 _AS_INTEGERS: tuple[Row[..., Any], ...] = (
-    *(rows.det, rows.rank, rows.charpoly, rows.solve, rows.inv, rows.rref, rows.nullspace),
+    *(rows.det, rows.permanent, rows.rank, rows.charpoly, rows.solve, rows.inv, rows.rref, rows.nullspace),
     *(rows.poly_divmod, rows.poly_gcd, rows.evaluate, rows.interpolate, rows.resultant, rows.discriminant),
     *(rows.compose, rows.power_mod, rows.power_series, rows.inverse_series, rows.log_series, rows.exp_series),
 )

@@ -5,6 +5,7 @@ from functools import partial
 from rnsdask.core import generic, rows
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.table import Entry, table
+from rnsdask.positional import modular, modular_residues
 from rnsdask.rns import (
     arithmetic,
     axis,
@@ -36,6 +37,18 @@ TABLE = generic.EVERYWHERE | table(
     Entry(rows.power_by_array, powers.power_by_array),
     Entry(rows.power_modulo, powers.power_modulo),
     Entry(rows.power_modulo_by_array, powers.power_modulo_by_array),
+    *(
+        Entry(row, partial(modular_residues.apply, function))
+        for row, function in (
+            (rows.mod_add, modular.mod_add),
+            (rows.mod_subtract, modular.mod_subtract),
+            (rows.mod_multiply, modular.mod_multiply),
+            (rows.mod_power, modular.mod_power),
+            (rows.mod_inverse, modular.mod_inverse),
+        )
+    ),
+    Entry(rows.mod_power_by_array, partial(modular_residues.apply, modular.mod_power_by_array, plain=1)),
+    Entry(rows.mod_power_by_integer, modular_residues.mod_power_by_integer),
     Entry(rows.inverse, powers.inverse, check=powers.check_inverses),
     Entry(rows.residues_modulo, unchanged),
     Entry(rows.from_decimal, decimal.decimal_to_words),
@@ -61,6 +74,7 @@ TABLE = generic.EVERYWHERE | table(
     Entry(rows.convolve, "rnsdask.lazy.convolve:convolve_residues"),
     Entry(rows.det, "rnsdask.lazy.exact_elimination:det"),
     Entry(rows.rank, "rnsdask.lazy.exact_elimination:rank"),
+    Entry(rows.permanent, "rnsdask.lazy.exact_elimination:permanent"),
     Entry(rows.charpoly, "rnsdask.lazy.exact_elimination:charpoly"),
     Entry(rows.solve, "rnsdask.lazy.exact_elimination:solve"),
     Entry(rows.inv, "rnsdask.lazy.exact_elimination:inv"),

@@ -166,6 +166,10 @@ def test_numpys_functions_make_no_array_like_one_of_numbers() -> None:
         (rd, "mean", "; arrays have it: x.mean"),
         (rd, "save", "; x.to_zarr writes a store"),
         (rd, "zzzzzz", ""),
+        (rd, "comb", "; binomial is meant"),
+        (rd, "permanent", "; rd.linalg.permanent is meant"),
+        (rd.sparse, "rnak", "; did you mean rank?"),
+        (rd.poly, "polyval", "; evaluate is meant"),
         (rd.linalg, "smith_form", "; python-flint has it: flint.fmpz_mat(x.to_ints().tolist()).snf()"),
         (rd.linalg, "slove", "; did you mean solve?"),
         (rd.linalg, "matrix_rank", "; rank is meant"),
@@ -187,5 +191,5 @@ def test_flints_answer_is_one() -> None:
 
 
 def test_names_that_are_listed_are_public() -> None:
-    for module in (rd.linalg, rd.poly):
+    for module in (rd.linalg, rd.poly, rd.sparse):
         assert dir(module) == sorted(module.__all__)

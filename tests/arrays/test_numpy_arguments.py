@@ -302,14 +302,14 @@ def test_wrong_exponents_and_moduli_are_one_line(kind: str, lazy: bool) -> None:
     for function, error, message in (
         (lambda: pow(x, np.array([1.5, 2, 3]), 7), TypeError, "exponents must be integers of a machine type"),
         (lambda: pow(x, np.array([2**70, 1, 1], dtype=object), 7), TypeError, "integers of a machine type"),
-        (lambda: pow(x, made(kind, lazy=lazy), 7), TypeError, "exponents must be machine integers"),
+        (lambda: pow(x, made(kind, lazy=lazy), 7), TypeError, "mod_power takes no"),
         (lambda: pow(x, np.array([1, 2]), 7), ValueError, "broadcast"),
-        (lambda: pow(x, 2, np.array([5, 7, 9])), TypeError, "must be an integer, got"),
+        (lambda: pow(x, 2, np.array([5, 7, 9])), TypeError, "mod_power takes no"),
         (lambda: pow(x, np.array([1, 2, 3]), 0), (ValueError, ZeroDivisionError), "modulus"),
         (lambda: pow(x, np.ma.array([1, 2, 3], mask=[0, 1, 0]), 7), ValueError, "masked"),
     ):
-        if kind == "positional" and ("machine integers" in message or "must be an integer" in message):
-            continue  # there an array of numbers has the exponents, and a plain one the moduli
+        if kind != "interval" and "mod_power" in message:
+            continue  # there an array has an exponent, or a modulus, for each number
         with pytest.raises(error, match=message) as caught:
             function()
         assert len(str(caught.value).splitlines()) == 1

@@ -146,6 +146,17 @@ def test_powers_modulo_integers() -> None:
     assert values_in("h.zarr") == [pow(v, 65537, 65535) for v in NUMBERS]
 
 
+def test_powers_of_residues_modulo_integers() -> None:
+    moduli, system = (
+        [2 + 3 * i * 2 ** (i % 190) for i in range(300)],
+        rd.RNS(rd.ModuliSet.for_bits(200), True),
+    )
+    rd.from_ints(moduli, system, chunks=100).to_zarr("m.zarr", chunks=128)
+    rd.from_ints(NUMBERS, system).to_zarr("y.zarr")
+    succeed("powmod", "y.zarr", "65537", "m.zarr", "-o", "o.zarr")
+    assert values_in("o.zarr") == [pow(v, 65537, m) for v, m in zip(NUMBERS, moduli, strict=True)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
@@ -156,8 +167,8 @@ def test_powers_modulo_integers() -> None:
         (["n.zarr", 3, "n.zarr"], 1, "the modulus at flat index 299 is negative"),
         (["p.zarr", "n.zarr", 7], 1, "the exponent at flat index 299 is negative"),
         (["z.zarr", -2, 7], 1, "the number at flat index 299 has no inverse modulo 7: their greatest"),
-        (["x.zarr", 3, 7], 2, "rnsdask convert SRC DST --to positional"),
-        (["p.zarr", "x.zarr", 7], 2, "rnsdask convert SRC DST --to positional makes"),
+        (["x.zarr", 3, -7], 2, "the modulus must be positive, got -7"),
+        (["p.zarr", "x.zarr", 7], 2, "rnsdask convert SRC DST --to positional or --to rns makes"),
         (["f.zarr", 3, 7], 1, "it holds elements of PrimeFields"),
         (["p.zarr", "b.zarr", 7], 2, "different precisions: 200 bits, signed and 201 bits, signed"),
         (["p.zarr", 3, "s.zarr"], 2, "shapes do not broadcast together"),

@@ -218,11 +218,11 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         "x.to_positional(bits) makes limbs",
         "takes no store of residues: residues have no such operation; rnsdask convert SRC DST --to",
     ),
-    "modular arithmetic of residues": (
-        lambda: rd.mod_add(rd.open_zarr("x.zarr"), 1, 5),
-        "eval mod_add(a,1,5) a=x.zarr -o y",
-        "x.to_positional(bits) makes limbs",
-        "rnsdask convert SRC DST --to positional --bits B makes limbs",
+    "modular arithmetic of intervals": (
+        lambda: rd.mod_add(rd.open_zarr("i.zarr"), 1, 5),
+        "eval mod_add(a,1,5) a=i.zarr -o y",
+        "no such operation; x.to_rns() makes an RNSArray",
+        "rnsdask convert SRC DST --to rns makes a store of residues",
     ),
     "bits of intervals": (
         lambda: rd.open_zarr("i.zarr") & 3,

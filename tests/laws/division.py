@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import dask
+import gmpy2
 import numpy as np
 from oracles.integers import mapped, objects
 
@@ -178,6 +179,23 @@ def divisors_and_multiples(case: Case) -> None:
                 case.claim_overflowing(partial(function, left.array, right.array), exact, what=name)
     roots = mapped(lambda v: math.isqrt(max(v, 0)), x.values)
     case.claim_array(rd.isqrt(rd.maximum(x.array, 0)), roots, "isqrt")
+
+
+@law_of(*INTEGERS)
+def combinatorial_numbers_are_pythons(case: Case) -> None:
+    """Of small numbers; results out of range are found."""
+    most = case.random.choice((1, 5, 20, 60))
+    small = mapped(lambda _: case.clipped(case.random.randint(0, most)), case.pool[0])
+    n, k = (case.chosen(part, name) for part, name in ((small, "n"), (small[::-1], "k")))
+    for name, operands, exactly in (
+        ("factorial", (n,), math.factorial),
+        ("primorial", (n,), lambda v: math.prod(p for p in range(2, v + 1) if gmpy2.is_prime(p))),
+        ("binomial", (n, k), math.comb),
+    ):
+        exact = mapped(exactly, *whole(list(operands)))
+        result, mask = getattr(rd, name)(*(part.array for part in operands), overflow="flag")
+        case.claim_array(result, case.limits.wrapped(exact), name)
+        case.claim(mask, case.limits.outside(exact), f"overflow of {name}")
 
 
 @law
