@@ -44,7 +44,7 @@ from rnsdask.cluster.connecting import connect
 
 MORE_JOBS = {
     "bound": "bound x",
-    "shrink": f"shrink small {OUTPUT} --bits 1990",
+    "shrink": f"shrink small -o {OUTPUT} --bits 1990",
     "convolve": f"convolve factors factors -o {OUTPUT}",
     "ntt": f"ntt field -o {OUTPUT}",
     "det": "det matrices",

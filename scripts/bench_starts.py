@@ -32,7 +32,11 @@ COMMANDS = (
     *("info x", "head x", "verify x"),
     *("max x", "min x", "sum x", "gcd x", "bound x", "stats x"),
     *("hist x", "prod x --overflow wrap", "topk 3 x", "compare x x", "eval a*a+1 a=x --max"),
-    *("slice x y :100 --overwrite", "export x y.txt --overwrite", "random y --count 9 --bits 64 --overwrite"),
+    *(
+        "slice x -o y :100 --overwrite",
+        "export x y.txt --overwrite",
+        "random y --count 9 --bits 64 --overwrite",
+    ),
 )
 """Twenty command lines; x is the store that all read."""
 

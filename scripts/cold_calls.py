@@ -31,7 +31,7 @@ COMMANDS = {
     "eval": "eval x*y+x x=x.zarr y=y.zarr -o out.zarr --overflow wrap",
     "convolve": "convolve p.zarr q.zarr -o out.zarr",
     "powmod": "powmod limbs.zarr 65537 modulus.zarr -o out.zarr",
-    "sort": "sort x.zarr out.zarr",
+    "sort": "sort x.zarr -o out.zarr",
     "det": "det m.zarr",
 }
 """Command lines, by the names of what they measure."""

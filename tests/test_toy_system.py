@@ -97,21 +97,21 @@ def test_commands(pairs: PairArray) -> None:
     assert rd.open_zarr("x.zarr", part=2).to_ints().tolist() == VALUES
     assert int(as_json("sum", "x.zarr")["value"]) == sum(VALUES)
     assert int(as_json("max", "x.zarr")["value"]) == max(VALUES)
-    succeed("sort", "x.zarr", "sorted.zarr")
+    succeed("sort", "x.zarr", "-o", "sorted.zarr")
     assert rd.open_zarr("sorted.zarr").to_ints().tolist() == sorted(VALUES)
 
 
 def test_conversions(pairs: PairArray) -> None:
-    succeed("convert", "x.zarr", "r.zarr", "--to", "rns")
+    succeed("convert", "x.zarr", "-o", "r.zarr", "--to", "rns")
     assert (type(rd.open_zarr("r.zarr")), rd.open_zarr("r.zarr").to_ints().tolist()) == (rd.RNSArray, VALUES)
-    succeed("convert", "r.zarr", "again.zarr", "--to", "pairs")
+    succeed("convert", "r.zarr", "-o", "again.zarr", "--to", "pairs")
     assert contents("again.zarr") == contents("x.zarr")
-    succeed("convert", "x.zarr", "i.zarr", "--to", "interval")
-    succeed("convert", "i.zarr", "p.zarr", "--to", "positional")
-    succeed("convert", "p.zarr", "twice.zarr", "--to", "pairs")
+    succeed("convert", "x.zarr", "-o", "i.zarr", "--to", "interval")
+    succeed("convert", "i.zarr", "-o", "p.zarr", "--to", "positional")
+    succeed("convert", "p.zarr", "-o", "twice.zarr", "--to", "pairs")
     assert contents("twice.zarr") == contents("x.zarr")
     rd.from_ints([5, 2**64]).to_zarr("large.zarr")
-    message = fail("convert", "large.zarr", "large-pairs.zarr", "--to", "pairs")
+    message = fail("convert", "large.zarr", "-o", "large-pairs.zarr", "--to", "pairs")
     assert "value 0x10000000000000000 (65 bits) at flat index 1 is outside the range" in message
 
 

@@ -20,7 +20,7 @@ from rnsdask.core.moduli import ModuliSet, as_bool, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.places import local_path
-from rnsdask.core.ways import Message, must
+from rnsdask.core.ways import Message, Setting, must
 from rnsdask.io.arrow import arrow_array, arrow_type, check_arrow_type, pyarrow_for
 from rnsdask.io.numpy_files import machine_type
 from rnsdask.io.parquet import RowGroup, open_column, parquet_writer
@@ -199,8 +199,12 @@ def _system(
     known = [limits for limits in ranges if limits is not None]
     if len(known) < len(ranges):
         raise ValueError(
-            f"column {column!r:.80} is text, whose numbers may have any size: give the moduli, or bits=, "
-            "such as bits=256"
+            Message(
+                f"column {column!r:.80} is text, whose numbers may have any size: ",
+                "give their length, such as ",
+                Setting("bits", 256),
+                ", or moduli",
+            )
         )
     lowest, highest = min(low for low, _ in known), max(high for _, high in known)
     return system_of_range(lowest, highest, signed).with_bound(max(highest, -lowest))

@@ -13,7 +13,7 @@ from rnsdask.cli.options import (
     Connection,
     check_store_path,
     complete_path,
-    destination_argument,
+    destination_option,
     job_options,
     output_option,
     processor_job_options,
@@ -85,7 +85,7 @@ def _of_moduli(name: str, description: str) -> click.Command:
 
     @click.command(name, cls=Command, help=description)
     @source_argument
-    @destination_argument
+    @destination_option
     @with_moduli
     @with_mode
     @processor_job_options
@@ -133,7 +133,7 @@ def _to_system(x: Any, system: "NumberSystem") -> Any:
 
 @click.command(cls=Command)
 @source_argument
-@destination_argument
+@destination_option
 @click.option(
     "--to",
     "system",
@@ -167,7 +167,7 @@ def convert(
     ntt_length: int | None,
     **options: Any,
 ) -> None:
-    """Write the integers of SRC in another number system to DST.
+    """Write the integers of SRC in another number system to a new store.
 
     Residues keep their moduli when they get intervals, or lose them. Elements of fields become integers
     under the primes as moduli: from 0 to M - 1, or around 0 with --signed.
@@ -275,7 +275,7 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | No
 
 @click.command(cls=Command)
 @source_argument
-@destination_argument
+@destination_option
 @click.option(
     "--axis", type=INTEGER, metavar="K", default=-1, show_default=True, help="The axis to sort along."
 )
@@ -291,10 +291,10 @@ def sort(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Write the integers of SRC in ascending order to a new store DST.
+    """Write the integers of SRC in ascending order to a new store.
 
     SRC may be larger than memory: if half of it does not hold all numbers, they are sorted in two passes,
-    with a temporary store next to DST.
+    with a temporary store next to the new one.
     """
     check_store_path(path)
     from rnsdask.jobs.cost import measured
@@ -427,12 +427,12 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
 
 @click.command("slice", cls=Command)
 @source_argument
-@destination_argument
+@destination_option
 @click.argument("index", metavar="INDEX")
 @with_mode
 @job_options
 def slice_(source: str, path: str, index: str, **options: Any) -> None:
-    """Write the part of SRC that INDEX selects to a new store DST.
+    """Write the part of SRC that INDEX selects to a new store.
 
     INDEX is NumPy's basic indexing, as between brackets in Python: "10:20", "::-1", "3, ::2",
     "..., -1", "None". Chunks of which nothing is selected are not read.
@@ -443,7 +443,7 @@ def slice_(source: str, path: str, index: str, **options: Any) -> None:
 
 @click.command(cls=Command)
 @source_argument
-@destination_argument
+@destination_option
 @click.option(
     "--chunks",
     required=True,
@@ -453,7 +453,7 @@ def slice_(source: str, path: str, index: str, **options: Any) -> None:
 @with_mode
 @job_options
 def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
-    """Write the integers of SRC in other chunks to a new store DST."""
+    """Write the integers of SRC in other chunks to a new store."""
     is_size = chunks.isalnum() and read_integer(chunks) is None  # or auto
     lengths = chunks if is_size else _read_lengths(chunks, "--chunks")
     how: dict[str, Any] = {"read_in": lambda _: lengths, "of_fields": True, "chunks": lengths}
@@ -462,12 +462,12 @@ def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
 
 @click.command(cls=Command)
 @source_argument
-@destination_argument
+@destination_option
 @click.argument("shape", metavar="SHAPE")
 @with_mode
 @job_options
 def reshape(source: str, path: str, shape: str, **options: Any) -> None:
-    """Write the integers of SRC in another shape to a new store DST.
+    """Write the integers of SRC in another shape to a new store.
 
     They are in C order. SHAPE has a length for each axis, one of which may be -1.
     """
@@ -523,11 +523,11 @@ def _wrong_index(text: str) -> ValueError:
 
 extend = _of_moduli(
     "extend",
-    "Write the integers of SRC under more moduli to a new store DST.\n\n"
+    "Write the integers of SRC under more moduli to a new store.\n\n"
     "Any moduli whose range holds all integers of SRC will do.",
 )
 shrink = _of_moduli(
     "shrink",
-    "Write the integers of SRC under fewer moduli to a new store DST.\n\n"
+    "Write the integers of SRC under fewer moduli to a new store.\n\n"
     "Their range must hold all integers of SRC.",
 )

@@ -33,6 +33,9 @@ _REDUCTIONS = {
     "count": "How often a comparison holds.",
 }
 
+_INDEX = re.compile(r"[-+0-9:,.\s]+|None")
+"""Text in brackets that is an index, and no condition."""
+
 _SINGLE = ""
 """Name of the result of a single expression, as in `jobs/evaluation.py`."""
 
@@ -203,6 +206,8 @@ def filter_(
     stores = _read_pairs(words, "STORE")
     if "x" in stores:
         refuse("x stands for SRC itself; give the other store another name")
+    if _INDEX.fullmatch(condition):
+        refuse(f"{condition.strip()!r:.60} is an index, no condition such as 'x > 5'; rnsdask slice takes it")
     written = _read_outputs((path,), (), named=False)
     texts = {_SINGLE: f"x[{condition}]"}
     _evaluate("filter", (texts, {"x": source, **stores}, {}, written), (None, False, mode), **options)

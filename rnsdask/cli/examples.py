@@ -170,7 +170,7 @@ odd     19
 """,
     "sort": f"""
 {_A}
-$ rnsdask sort a.zarr sorted.zarr
+$ rnsdask sort a.zarr -o sorted.zarr
 $ rnsdask head sorted.zarr -n 3
 0       1
 1       1
@@ -178,7 +178,7 @@ $ rnsdask head sorted.zarr -n 3
 """,
     "cumsum": f"""
 {_A}
-$ rnsdask cumsum a.zarr sums.zarr
+$ rnsdask cumsum a.zarr -o sums.zarr
 $ rnsdask head sums.zarr -n 3
 0       3
 1       4
@@ -186,7 +186,7 @@ $ rnsdask head sums.zarr -n 3
 """,
     "cummax": f"""
 {_A}
-$ rnsdask cummax a.zarr maxima.zarr
+$ rnsdask cummax a.zarr -o maxima.zarr
 $ rnsdask head maxima.zarr -n 3
 0       3
 1       3
@@ -194,7 +194,7 @@ $ rnsdask head maxima.zarr -n 3
 """,
     "cummin": f"""
 {_A}
-$ rnsdask cummin a.zarr minima.zarr
+$ rnsdask cummin a.zarr -o minima.zarr
 $ rnsdask head minima.zarr -n 3
 0       3
 1       1
@@ -202,7 +202,7 @@ $ rnsdask head minima.zarr -n 3
 """,
     "powmod": f"""
 {_A}
-$ rnsdask convert a.zarr limbs.zarr --to positional --bits 128
+$ rnsdask convert a.zarr -o limbs.zarr --to positional --bits 128
 $ rnsdask powmod limbs.zarr 65537 1009 -o powers.zarr
 $ rnsdask head powers.zarr -n 3
 0       271
@@ -211,7 +211,7 @@ $ rnsdask head powers.zarr -n 3
 """,
     "batchgcd": f"""
 {_A}
-$ rnsdask convert a.zarr keys.zarr --to positional --bits 128
+$ rnsdask convert a.zarr -o keys.zarr --to positional --bits 128
 $ rnsdask batchgcd keys.zarr -o shared.zarr
 $ rnsdask head shared.zarr -n 3
 0       3
@@ -290,21 +290,21 @@ $ rnsdask export a.zarr - | head -3
 4
 """,
     "convert": """
-$ rnsdask convert a.zarr wide.zarr --to positional --bits 4096
+$ rnsdask convert a.zarr -o wide.zarr --to positional --bits 4096
 wide.zarr: 6 integers, ...
 """,
     "extend": f"""
 {_X}
-$ rnsdask extend x.zarr squares.zarr --bits 200
+$ rnsdask extend x.zarr -o squares.zarr --bits 200
 squares.zarr: 100 integers, ...
 """,
     "shrink": """
-$ rnsdask shrink x.zarr narrow.zarr --bits 112
+$ rnsdask shrink x.zarr -o narrow.zarr --bits 112
 narrow.zarr: 100 integers, ...
 """,
     "slice": f"""
 {_A}
-$ rnsdask slice a.zarr part.zarr 2:5
+$ rnsdask slice a.zarr 2:5 -o part.zarr
 $ rnsdask head part.zarr
 0       4
 1       1
@@ -317,7 +317,7 @@ both.zarr: 12 integers, ...
 """,
     "reshape": f"""
 {_A}
-$ rnsdask reshape a.zarr rows.zarr 2,-1
+$ rnsdask reshape a.zarr 2,-1 -o rows.zarr
 $ rnsdask head rows.zarr -n 4
 0,0     3
 0,1     1
@@ -325,7 +325,7 @@ $ rnsdask head rows.zarr -n 4
 1,0     1
 """,
     "rechunk": """
-$ rnsdask rechunk a.zarr short.zarr --chunks 2
+$ rnsdask rechunk a.zarr -o short.zarr --chunks 2
 $ rnsdask info short.zarr | grep chunks
 chunks     3 of 2 integers, 40 bytes each
 """,

@@ -13,11 +13,13 @@ from rnsdask.cli.options import (
     binary_options,
     json_option,
     moduli_of_other_programs,
+    new_file,
     progress_option,
     records_form,
     residue_options,
     store_argument,
     with_log,
+    with_memory,
 )
 from rnsdask.cli.printing import cost_text, counted, echo, output_errors, print_json, size_text
 from rnsdask.core.places import local_path
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @store_argument
-@click.argument("output", metavar="OUTPUT")
+@new_file
 @click.option("--hex", "hexadecimal", is_flag=True, help="Write 0x hexadecimal instead of decimal.")
 @binary_options
 @residue_options
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 )
 @click.option("--overwrite", is_flag=True, help="Replace OUTPUT if there is such a file.")
 @with_log
+@with_memory
 @progress_option
 @json_option
 def export(

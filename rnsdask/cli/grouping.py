@@ -106,7 +106,10 @@ def group(
     how: dict[str, Any] = {"mode": mode, "connection": connection, "progress": progress, "as_json": as_json}
     derive("group", [path], output, make, of_fields=True, memory=memory, backend=backend, **about, **how)
     if labels_path is not None:
-        _write_labels(labels_path, found["labels"].tolist(), replace=any(mode.values()))
+        lines = _lines_of(found["labels"].tolist())
+        if mode["resume"]:
+            _check_same_labels(Path(labels_path), lines)
+        _write_labels(labels_path, lines, replace=any(mode.values()))
 
 
 def _check_labels_path(path: Path, by: str, output: str, mode: dict[str, bool]) -> None:
@@ -123,12 +126,26 @@ def _check_labels_path(path: Path, by: str, output: str, mode: dict[str, bool]) 
         raise JobError(with_ways(f"{path}: it exists", REPLACE))
 
 
-def _write_labels(labels_path: str, labels: list[Any], *, replace: bool) -> None:
+def _check_same_labels(path: Path, lines: bytes) -> None:
+    """Raise JobError if a job that goes on would replace a file that has something else than its labels."""
+    from rnsdask.core.errors import JobError
+    from rnsdask.core.files import naming_file
+    from rnsdask.core.ways import REPLACE, with_ways
+
+    with naming_file(path):
+        if path.is_file() and path.stat().st_size and path.read_bytes() != lines:
+            raise JobError(with_ways(f"{path}: it has other content than the labels of this job", REPLACE))
+
+
+def _lines_of(labels: list[Any]) -> bytes:
+    return "".join(json.dumps(label, default=str) + "\n" for label in labels).encode()
+
+
+def _write_labels(labels_path: str, lines: bytes, *, replace: bool) -> None:
     from rnsdask.core.files import naming_file, new_file
 
-    lines = "".join(json.dumps(label, default=str) + "\n" for label in labels)
     with naming_file(labels_path), new_file(Path(labels_path), overwrite=replace) as stream:
-        stream.write(lines.encode())
+        stream.write(lines)
 
 
 def _print_groups(

@@ -22,14 +22,15 @@ from rnsdask.cli.options import (
     json_option,
     moduli_of_other_programs,
     moduli_options,
+    new_store,
     positional_option,
     progress_option,
     read_shape,
     records_form,
     residue_options,
-    store_argument,
     with_creation,
     with_log,
+    with_memory,
 )
 from rnsdask.cli.printing import (
     CommandError,
@@ -169,7 +170,7 @@ class _Residues:
 
 @click.command("import", cls=Command, short_help="Make a store of the integers in a file.")
 @click.argument("source", metavar="INPUT")
-@store_argument
+@new_store
 @as_one("system", _System, moduli_options, field_options, positional_option)
 @with_creation
 @as_one(
@@ -203,6 +204,7 @@ class _Residues:
 @as_one("residues", _Residues, residue_options)
 @click.option("--shape", metavar="R,C,...", help="The shape of the array; C order.  [default: one axis]")
 @with_log
+@with_memory
 @progress_option
 @json_option
 def import_(

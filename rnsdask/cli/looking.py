@@ -286,7 +286,7 @@ def _check_alike(path: str, first: Any, other: str, second: Any) -> None:
                 Kind.of(type(first), "a"),
                 f" and {other} ",
                 Kind.of(type(second), "a"),
-                "; rnsdask convert SRC DST --to rns makes them of one kind",
+                "; rnsdask convert SRC -o DST --to rns makes them of one kind",
             )
         )
     if first.shape != second.shape:

@@ -158,17 +158,82 @@ def read_shape(text: str | None) -> tuple[int, ...] | None:
 
 store_argument = click.argument("path", metavar="STORE", shell_complete=complete_path)
 source_argument = click.argument("source", metavar="SRC", shell_complete=complete_path)
-destination_argument = click.argument("path", metavar="DST", shell_complete=complete_path)
 
-output_option = click.option(
-    "-o",
-    "--output",
-    "path",
-    metavar="STORE",
-    required=True,
-    shell_complete=complete_path,
-    help="The new store.",
-)
+
+class _OutputArgument(click.Argument):
+    """Output as an argument, beside ``-o``; the former form of a command is not in its usage line."""
+
+    is_former = False
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the metavar in brackets, or nothing for a former form."""
+        return [] if self.is_former else super().get_usage_pieces(ctx)
+
+
+class _FormerArgument(_OutputArgument):
+    is_former = True
+
+
+def _output_by(
+    argument: type[click.Argument] | None, name: str, metavar: str, what: str = "store"
+) -> _Decorator:
+    """Give a command its output by ``-o``, as `name`; with a class of arguments by one of these, too.
+
+    A command that had its output as an argument once takes it with a warning.
+    """
+    option = click.option(
+        "-o", "--output", name, metavar=metavar, shell_complete=complete_path, help=f"The new {what}."
+    )
+
+    def decorate(command: _Function) -> _Function:
+        @wraps(command)
+        def wrapped(**options: Any) -> Any:
+            context = click.get_current_context()
+            given = context.params.pop("output_argument", ())
+            options.pop("output_argument", None)
+            options[name] = context.params[name] = _one_output(argument, given, options[name], what)
+            return command(**options)
+
+        if argument is not None:
+            return click.argument(
+                "output_argument",
+                metavar=f"[{metavar}]",
+                cls=argument,
+                nargs=-1,
+                shell_complete=complete_path,
+            )(option(wrapped))
+        return option(wrapped)
+
+    return decorate
+
+
+def _one_output(argument: type[click.Argument] | None, given: Any, path: str | None, what: str) -> str:
+    """Return the output that is given once, by the option or as an argument."""
+    if len(given) > 1 or (given and path is not None):
+        extra = given[1] if len(given) > 1 else given[0]
+        raise click.UsageError(f"Got unexpected extra argument ({extra})", click.get_current_context())
+    if path is not None:
+        return path
+    if not given:
+        raise click.UsageError("Missing option '-o' / '--output'.", click.get_current_context())
+    if argument is _FormerArgument:
+        from rnsdask.core.messages import tell
+
+        tell(f"rnsdask: warning: write -o {given[0]}: the new {what} as an argument is the former form")
+    return str(given[0])
+
+
+output_option = _output_by(None, "path", "STORE")
+"""The new store of a command, by ``-o`` alone."""
+
+destination_option = _output_by(_FormerArgument, "path", "STORE")
+"""The same of commands that took it as an argument, which they still do."""
+
+new_store = _output_by(_OutputArgument, "path", "STORE")
+"""The new store of a command, as its last argument or by ``-o``."""
+
+new_file = _output_by(_OutputArgument, "output", "OUTPUT", "file")
+"""The new file of a command, as its last argument or by ``-o``."""
 
 json_option = _output("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
@@ -370,6 +435,41 @@ def with_log(command: _Function) -> _Function:
     return wrapped
 
 
+def _read_size(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    from dask.utils import parse_bytes
+
+    try:
+        size = int(parse_bytes(value))
+    except ValueError:
+        size = 0
+    if size < 1 or value.strip().isdecimal():
+        raise click.BadParameter(f"it must be a size with its unit, such as 4GiB, got {value!r:.80}")
+    return size
+
+
+def with_memory(command: _Function) -> _Function:
+    """Run a command within the memory of ``--memory``."""
+
+    @_other(
+        "--memory",
+        metavar="SIZE",
+        callback=_read_size,
+        help="Memory that this process may take, such as 4GiB.  [default: the host's]",
+    )
+    @wraps(command)
+    def wrapped(memory: int | None, **rest: Any) -> Any:
+        if memory is None:
+            return command(**rest)
+        import dask
+
+        with dask.config.set({"rnsdask.memory": memory}):
+            return command(**rest)
+
+    return wrapped
+
+
 def with_cluster(command: _Function, *, auto: str = "auto") -> _Function:
     """Give a command the `connection` to its cluster, and the options of the job's reports.
 
@@ -378,6 +478,7 @@ def with_cluster(command: _Function, *, auto: str = "auto") -> _Function:
 
     @_scheduler_options
     @with_log
+    @with_memory
     @wraps(command)
     def wrapped(
         scheduler: str | None,

@@ -14,9 +14,9 @@ from rnsdask.cli.options import (
     integer_system,
     job_options,
     moduli_options,
+    new_store,
     positional_option,
     read_shape,
-    store_argument,
     with_creation,
 )
 from rnsdask.cli.printing import cost_text, counted, echo, is_done, print_json, size_text
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command, short_help="Make a store of random integers.")
-@store_argument
+@new_store
 @click.option("--count", type=POSITIVE, metavar="N", help="How many integers, such as 1000000 or 1e6.")
 @click.option("--shape", metavar="R,C,...", help="Lengths of several axes, instead of --count.")
 @moduli_options

@@ -10,7 +10,7 @@ from rnsdask.cli.integers import INTEGER
 from rnsdask.cli.options import (
     Connection,
     check_store_path,
-    destination_argument,
+    destination_option,
     host_job_options,
     output_option,
     processor_job_options,
@@ -26,7 +26,7 @@ def _scan(name: str, description: str) -> click.Command:
 
     @click.command(name, cls=Command, help=description)
     @source_argument
-    @destination_argument
+    @destination_option
     @with_mode
     @host_job_options
     def command(source: str, path: str, **options: Any) -> None:
@@ -78,9 +78,9 @@ def _write_scan(
 
 
 SCANS = (
-    _scan("cumsum", "Write the running sums of SRC to a new store DST."),
-    _scan("cummax", "Write the running maxima of SRC to a new store DST."),
-    _scan("cummin", "Write the running minima of SRC to a new store DST."),
+    _scan("cumsum", "Write the running sums of SRC to a new store."),
+    _scan("cummax", "Write the running maxima of SRC to a new store."),
+    _scan("cummin", "Write the running minima of SRC to a new store."),
 )
 
 

@@ -14,24 +14,26 @@ WAYS = {
     Way.DENSE_DET: "rnsdask import FILE.mtx STORE --primes P makes det's matrix",
     Way.DENSE_RANK: "rnsdask import FILE.mtx STORE --primes P makes rank's matrix",
     Way.DENSE_SOLVE: "rnsdask import FILE.mtx STORE --primes P makes solve's matrix, then with --any",
-    Way.EXTEND: "rnsdask extend SRC DST, or eval --extend,",
-    Way.EXTEND_ALIKE: "rnsdask extend SRC DST",
-    Way.EXTEND_FIRST: "rnsdask extend SRC DST to moduli that hold the exact results",
-    Way.EXTEND_OR_EXTENDING: "rnsdask extend SRC DST, or eval --extend,",
-    Way.FIELDS: "rnsdask convert SRC DST --to field",
-    Way.INTEGERS: "rnsdask convert SRC DST --to rns",
-    Way.INTEGERS_AS_LIMBS: "rnsdask convert SRC DST --to rns, and of that --to positional --bits B,",
-    Way.INTEGERS_OF_STORE: "rnsdask convert SRC DST --to rns",
-    Way.LIMBS: "rnsdask convert SRC DST --to positional --bits B",
-    Way.NEGATIVE: "rnsdask convert SRC DST --to interval makes a store that holds them",
+    Way.EXTEND: "rnsdask extend SRC -o DST, or eval --extend,",
+    Way.EXTEND_ALIKE: "rnsdask extend SRC -o DST",
+    Way.EXTEND_FIRST: "rnsdask extend SRC -o DST to moduli that hold the exact results",
+    Way.EXPECTED_GROUPS: "fill or drop missing labels first",
+    Way.EXTEND_OR_EXTENDING: "rnsdask extend SRC -o DST, or eval --extend,",
+    Way.FIELDS: "rnsdask convert SRC -o DST --to field",
+    Way.INTEGERS: "rnsdask convert SRC -o DST --to rns",
+    Way.INTEGERS_AS_LIMBS: "rnsdask convert SRC -o DST --to rns, and of that --to positional --bits B,",
+    Way.INTEGERS_OF_STORE: "rnsdask convert SRC -o DST --to rns",
+    Way.LIMBS: "rnsdask convert SRC -o DST --to positional --bits B",
+    Way.MASKS: "rnsdask info, head, sum, where and export take it, and eval and filter as an operand",
+    Way.NEGATIVE: "rnsdask convert SRC -o DST --to interval makes a store that holds them",
     Way.OTHER_ARRAYS: "in Python, rd.from_ints(zarr.open_array(path))",
-    Way.RECHUNK: "rnsdask rechunk SRC DST --chunks N,...",
-    Way.RESIDUES: "rnsdask convert SRC DST --to rns",
-    Way.RESIDUES_ALONE: "rnsdask convert SRC DST --to rns",
+    Way.RECHUNK: "rnsdask rechunk SRC -o DST --chunks N,...",
+    Way.RESIDUES: "rnsdask convert SRC -o DST --to rns",
+    Way.RESIDUES_ALONE: "rnsdask convert SRC -o DST --to rns",
     Way.RESIDUES_OF_ANY: "rnsdask export --residues --overflow wrap",
     Way.RESUME_OR_WRITE_ANEW: "write the rest with --resume, or all of it anew with --overwrite",
     Way.SIGNED_ARRAY: "--signed allows negative integers",
-    Way.SIGNED_LIMBS: "rnsdask convert SRC DST --to positional --bits B --signed",
+    Way.SIGNED_LIMBS: "rnsdask convert SRC -o DST --to positional --bits B --signed",
     Way.STRICT: "which --strict refuses",
     Way.WRITE_ANEW: "write the rest with --resume, or all of it anew with --overwrite",
 }
@@ -51,7 +53,7 @@ CONVERSIONS = {
     Conversion.RESIDUES: "--to rns",
     Conversion.RESIDUES_OF_LIMBS: "--to rns",
 }
-"""Options of ``rnsdask convert SRC DST`` for each conversion; None for what only Python does."""
+"""Options of ``rnsdask convert SRC -o DST`` for each conversion; None for what only Python does."""
 
 STORES = {
     "RNSArray": "residues",
@@ -85,7 +87,7 @@ def words_of(part: Part, options: Container[str] = ()) -> str:
 def _conversions(way: Conversions) -> str:
     made = "makes them of one kind"
     options = dict.fromkeys(filter(None, map(CONVERSIONS.__getitem__, way.conversions)))
-    return f"rnsdask convert SRC DST {' or '.join(options)} {made}" if options else f"in Python, {way}"
+    return f"rnsdask convert SRC -o DST {' or '.join(options)} {made}" if options else f"in Python, {way}"
 
 
 def _option(parameter: str) -> str:

@@ -3,6 +3,9 @@
 from contextlib import suppress
 from pathlib import Path
 
+import dask
+from dask.utils import parse_bytes
+
 from rnsdask.core.errors import JobError
 from rnsdask.core.ways import Message, Setting, with_ways
 
@@ -29,12 +32,17 @@ _OF_CONTROL_GROUP = [
 
 
 def process_limit() -> int:
-    """Return the bytes that this process may use: of the host, its control group, or its own limits."""
+    """Return the bytes that this process may use: of the host, its control group, or its own limits.
+
+    Dask's configuration ``rnsdask.memory``, such as ``"4GiB"``, is a limit too.
+    """
     import resource
 
     import psutil
 
     limits = [psutil.virtual_memory().total]
+    if (given := dask.config.get("rnsdask.memory", None)) is not None:
+        limits.append(parse_bytes(given))
     for path in _OF_CONTROL_GROUP:
         with suppress(OSError, ValueError):
             limits.append(int(path.read_text(encoding="ascii")))

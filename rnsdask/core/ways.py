@@ -24,12 +24,16 @@ class Way(Enum):
     EXTEND = "x.extend(moduli)"
     EXTEND_ALIKE = "x.extend(y.moduli)"
     EXTEND_FIRST = "x.extend(moduli) to moduli that hold the exact results"
+    EXPECTED_GROUPS = (
+        "fill or drop missing labels first, or name the groups that are wanted with expected_groups="
+    )
     EXTEND_OR_EXTENDING = 'x.extend(moduli) or overflow="extend"'
     FIELDS = "rd.FieldArray.from_rns(x, fields)"
     INTEGERS = "x.lift()"
     INTEGERS_AS_LIMBS = "x.lift().to_positional(bits)"
     INTEGERS_OF_STORE = "of the array, x.lift()"
     LIMBS = "x.to_positional(bits)"
+    MASKS = "zarr.open_array(path) reads it"
     NEGATIVE = (
         'rd.IntervalRNSArray.from_rns(x) holds negative integers too, and overflow="extend", where it is '
         "taken, makes signed residues"

@@ -128,7 +128,18 @@ def _column_of_row(name: str, row: list[str], column: str | None) -> tuple[int, 
     raise InputError(f"{name}: {problem}; FILE:COLUMN chooses one of {brief(row)}")
 
 
+_JSON_TYPES: dict[type, str] = {bool: "true or false", int: "a number", float: "a number", str: "text"}
+
+
+def _type_of_json(value: Any) -> tuple[str, ...]:
+    """Type of a label in JSON, or types of its parts: of several, 1 and true would be one label."""
+    return tuple(
+        _JSON_TYPES.get(type(part), "an array") for part in (value if isinstance(value, list) else [value])
+    )
+
+
 def _of_json(stream: BinaryIO, name: str, column: str | None) -> Iterator[Any]:
+    first: tuple[str, ...] | None = None
     for number, line in enumerate(_text_of(stream, name).read().split("\n"), 1):
         if not line.strip():
             continue
@@ -143,6 +154,10 @@ def _of_json(stream: BinaryIO, name: str, column: str | None) -> Iterator[Any]:
         if value is None or isinstance(value, dict):
             kind = "missing" if value is None else "an object; FILE:FIELD chooses one of its fields"
             raise InputError(f"{name}:{number}: the label is {kind}")
+        first = first or _type_of_json(value)
+        if (found := _type_of_json(value)) != first:
+            one, others = map(", ".join, (found, first))
+            raise InputError(f"{name}:{number}: the label is {one}, and the labels before are {others}")
         yield tuple(value) if isinstance(value, list) else value
 
 

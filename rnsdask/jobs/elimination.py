@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from rnsdask import store
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.backend import Array, has_gpu, to_backend
-from rnsdask.core.errors import JobError
+from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.messages import tell
 from rnsdask.core.place import ALONE, Place
 from rnsdask.core.places import local_path
 from rnsdask.core.rows import lu
-from rnsdask.core.ways import Message
+from rnsdask.core.ways import REPLACE, Message
 from rnsdask.fields import block_elimination as blocks
 from rnsdask.fields.block_elimination import Found, Panel
 from rnsdask.fields.stored_panels import null_vectors, pivot_columns, take_columns
@@ -250,7 +250,15 @@ def working_store(
     """
     at = partial(WorkingStore.at, layout=elimination.layout, job=elimination.job, backend=elimination.backend)
     if checkpoint is not None:
-        yield at(_in_checkpoint(checkpoint))
+        paths = _in_checkpoint(checkpoint)
+        try:
+            working = at(paths)
+        except StoreError as error:  # whose way out is for an output
+            why = str(error).partition(f"; {REPLACE}")[0]
+            raise JobError(
+                f"{checkpoint}: the checkpoint cannot be continued: {why}; remove it, or give another folder"
+            ) from None
+        yield working
     elif output is not None:
         path, places = str(output.path), elimination.places(output)
         clear = partial(remove_between, path, places)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import to_backend
 from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.ways import Way, with_ways
 from rnsdask.lazy.inputs import convert_any
 from rnsdask.lazy.operands import is_number_array
 
@@ -114,10 +115,7 @@ def check_complete(codes: Codes) -> None:
 
 def missing_label(position: int) -> ValueError:
     """Make the error of a missing label at a flat position."""
-    return ValueError(
-        f"label at position {position} is missing; fill or drop missing labels first, or name the groups "
-        "that are wanted with expected_groups="
-    )
+    return ValueError(with_ways(f"label at position {position} is missing", Way.EXPECTED_GROUPS))
 
 
 def as_groups(expected: Any) -> NDArray[Any]:

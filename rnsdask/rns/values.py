@@ -145,7 +145,9 @@ def range_of_arrow(kind: Any, scale: int | None = None) -> tuple[int, int] | Non
         most = (10**kind.precision - 1) * _factor(kind, scale)
         return -most, most
     if name.startswith("decimal") and (scale is not None or kind.scale > 0):
-        what: Any = f"values must be integers, decimals of scale 0 or text, got Arrow's type {name}"
+        what: Any = (
+            f"values must be integers, and Arrow's type {name} has {kind.scale} digits after the point"
+        )
         if scale is not None:
             must_be = (
                 f"be from {kind.scale} to {kind.scale + _MOST_DIGITS} for Arrow's type {name}, got {scale}"
@@ -160,7 +162,7 @@ def range_of_arrow(kind: Any, scale: int | None = None) -> tuple[int, int] | Non
         return int(limits.min), int(limits.max)
     if name in ("string", "large_string", "string_view"):
         return None
-    raise TypeError(f"values must be integers, decimals of scale 0 or text, got Arrow's type {name}")
+    raise TypeError(f"values must be integers, decimals or text of integers, got Arrow's type {name}")
 
 
 def check_bits(flat: Any, shape: tuple[int, ...], bits: int, signed: bool) -> None:

@@ -14,12 +14,19 @@ from rnsdask.core.errors import ChangedStoreError, JobError, StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, ChunkPlan
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.ways import Message
+from rnsdask.core.ways import Message, Way, with_ways
 from rnsdask.store.attributes import FORMAT, check_attribute, check_checksums, incomplete_error, system_of
 from rnsdask.store.beside import former, is_replaced
 from rnsdask.store.codecs import ChunkCodecs, decode_chunk, describe_codecs
 from rnsdask.store.content import content_of
-from rnsdask.store.documents import ATTRIBUTE, array_document, document_of, own_attribute, parse_document
+from rnsdask.store.documents import (
+    ATTRIBUTE,
+    PLAIN_ATTRIBUTE,
+    array_document,
+    document_of,
+    own_attribute,
+    parse_document,
+)
 from rnsdask.store.location import METADATA_KEY, STAGED, Location, chunk_key
 from rnsdask.store.version import Version
 
@@ -173,7 +180,11 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
     metadata = read_metadata(location)
     try:
         document = array_document(metadata)
-        attribute = check_attribute((document.get("attributes") or {}).get(ATTRIBUTE))
+        attributes = document.get("attributes") or {}
+        if PLAIN_ATTRIBUTE in attributes and ATTRIBUTE not in attributes:
+            what = "a mask" if document.get("data_type") == "bool" else "an array of machine integers"
+            raise ValueError(with_ways(f"it is {what} that eval wrote, not a store of numbers", Way.MASKS))
+        attribute = check_attribute(attributes.get(ATTRIBUTE))
         system = system_of(attribute)
         codecs = _check_document(document, system)
     except (TypeError, ValueError) as error:

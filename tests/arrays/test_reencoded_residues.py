@@ -314,12 +314,12 @@ def test_commands_refuse_to_wrap(imported, tmp_path, words):
 
 def test_commands_keep_where_numbers_came_from(imported):
     for words in (
-        ["slice", "x.zarr", "y.zarr", "1:3"],
+        ["slice", "x.zarr", "-o", "y.zarr", "1:3"],
         ["concat", "x.zarr", "x.zarr", "-o", "y.zarr"],
-        ["rechunk", "x.zarr", "y.zarr", "--chunks", "2"],
-        ["reshape", "x.zarr", "y.zarr", "2,2"],
+        ["rechunk", "x.zarr", "-o", "y.zarr", "--chunks", "2"],
+        ["reshape", "x.zarr", "-o", "y.zarr", "2,2"],
         ["eval", "a + 1", "a=x.zarr", "-o", "y.zarr"],
-        ["convert", "x.zarr", "i.zarr", "--to", "interval"],
+        ["convert", "x.zarr", "-o", "i.zarr", "--to", "interval"],
     ):
         result = call(*words, "--overwrite")
         assert result.exit_code == 0, result.output

@@ -28,7 +28,7 @@ def test_decimals_with_a_scale(kind: Any) -> None:
         assert rd.from_ints(column, scale=2).tolist() == CENTS
         assert rd.from_ints(column, scale=5).tolist() == [1000 * v for v in CENTS]
         with pytest.raises(
-            TypeError, match=r"decimals of scale 0 or text.*; scale=2 reads them as integers of units of 10"
+            TypeError, match=r"has 2 digits after the point; scale=2 reads them as integers of units of 10"
         ):
             rd.from_ints(column)
         with pytest.raises(TypeError, match=r"scale must be from 2 to 1002 .* got 1; scale=2 reads them"):
@@ -65,7 +65,7 @@ def test_parquet(tmp_path: Path) -> None:
             {"scale": 1, "bits": 9},
             "scale=1 is for decimals, got Arrow's type string",
         ),
-        (ValueError, "text", {}, "column 'text' is text, .*: give the moduli, or bits=, such as bits=256"),
+        (ValueError, "text", {}, "column 'text' is text, .*: give their length, such as bits=256, or moduli"),
         (TypeError, "text", {"bits": 9, "moduli": rd.ModuliSet([5, 7])}, "give either bits or moduli"),
         (
             rd.InputError,

@@ -670,7 +670,7 @@ def test_progress_is_shown_on_stderr_when_forced() -> None:
         ["export", "x.zarr", "out"],
         ["max", "x.zarr"],
         ["topk", "2", "x.zarr"],
-        ["cummax", "x.zarr", "p.zarr"],
+        ["cummax", "x.zarr", "-o", "p.zarr"],
     ):
         result = call(*command, "--json", "--progress")
         assert result.exit_code == 0
@@ -696,7 +696,14 @@ def test_main_is_a_click_group() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["import n y", "random y --count 3", "shrink x y", "extend x y", "moduli", "convert p y --to rns"],
+    [
+        "import n y",
+        "random y --count 3",
+        "shrink x -o y",
+        "extend x -o y",
+        "moduli",
+        "convert p -o y --to rns",
+    ],
 )
 def test_moduli_that_no_store_can_hold_are_refused_at_once(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -555,7 +555,7 @@ def test_interval_arrays(reads: Counter[Any]) -> None:
     succeed("eval", "g < h", *names, "-o", "m.zarr")
     assert plain_in("m.zarr") == [a < b for a, b in PAIRS]
     message = fail("eval", "g + a", "g=g.zarr", "a=a.zarr", "--max", status=2)
-    assert "do not mix; rnsdask convert SRC DST --to interval or --to rns makes" in message
+    assert "do not mix; rnsdask convert SRC -o DST --to interval or --to rns makes" in message
     found = as_json("g**40 - h", *names, "-o", "p.zarr", "--extend", warned="extended from 9 to")
     assert values_in("p.zarr") == [a**40 - b for a, b in PAIRS]
     needed = (MS.product - 1) ** 40 + MS.product - 1

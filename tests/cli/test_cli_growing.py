@@ -40,7 +40,7 @@ def test_stores_of_different_systems_meet() -> None:
     assert numbers("product.zarr") == [
         sum(A[i] * B[k - i] for i in range(4) if 0 <= k - i < 4) for k in range(7)
     ]
-    succeed("cumsum", "a.zarr", "sums.zarr")
+    succeed("cumsum", "a.zarr", "-o", "sums.zarr")
     assert numbers("sums.zarr") == list(itertools.accumulate(A))
     assert json.loads(succeed("prod", "b.zarr", "--json"))["value"] == str(math.prod(B))
     assert "0 equal" in succeed("compare", "a.zarr", "b.zarr", status=1)

@@ -176,7 +176,7 @@ def test_empty_and_tiny_stores() -> None:
     rd.from_ints([5], MS).to_zarr("one.zarr")
     succeed("eval", "x + y", "x=one.zarr", "y=one.zarr", "-o", "two.zarr")
     assert values_in("two.zarr") == [10]
-    succeed("cumsum", "none.zarr", "sums.zarr")
+    succeed("cumsum", "none.zarr", "-o", "sums.zarr")
     assert values_in("sums.zarr") == []
     assert as_json("topk", 3, "none.zarr")["values"] == []
     assert as_json("compare", "none.zarr", "none.zarr")["equal"] == 0
@@ -299,7 +299,7 @@ def test_stores_that_cannot_be_used(reads: Counter[Any]) -> None:
     message = fail("eval", "a + b", "a=a.zarr", "b=b.zarr", *options, "--mask", "./o.zarr")
     assert "./o.zarr: those of the mask cannot be written there, the values are" in message
     assert "is read from" in fail("eval", "a + b", "a=a.zarr", "b=b.zarr", *options, "--mask", "a.zarr")
-    assert "cannot overwrite the store" in fail("cumsum", "a.zarr", "a.zarr", "--overwrite")
+    assert "cannot overwrite the store" in fail("cumsum", "a.zarr", "-o", "a.zarr", "--overwrite")
     assert (values_in("a.zarr"), values_in("b.zarr")) == (A, B)
     assert not Path("o.zarr").exists()
 
@@ -351,22 +351,24 @@ def test_eval_continues_only_its_own_job(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize(("name", "function"), [("cumsum", None), ("cummax", max), ("cummin", min)])
 def test_scans(name: str, function: Any, reads: Counter[Any]) -> None:
-    found = as_json(name, "a.zarr", "out.zarr")
+    found = as_json(name, "a.zarr", "-o", "out.zarr")
     assert reads == all_chunks("a.zarr", times=2)
     assert values_in("out.zarr") == list(accumulate(A, function))
     assert store.open_info("out.zarr").chunks == (128,)
     assert (found["op"], found["store"], found["output"], found["count"]) == (name, "a.zarr", "out.zarr", 700)
     assert found["bytes_read"] == 2 * found["bytes_written"]
-    assert "--overwrite" in fail(name, "a.zarr", "out.zarr")
-    assert succeed(name, "b.zarr", "out.zarr", "--overwrite").startswith("out.zarr: 700 integers, ")
+    assert "--overwrite" in fail(name, "a.zarr", "-o", "out.zarr")
+    assert succeed(name, "b.zarr", "-o", "out.zarr", "--overwrite").startswith("out.zarr: 700 integers, ")
     assert values_in("out.zarr") == list(accumulate(B, function))
 
 
 def test_scan_errors() -> None:
     rd.from_ints([MS.value_range(True)[1]] * 200, MS, True, chunks=128).to_zarr("x.zarr")
-    assert re.match(r"cumsum of x\.zarr: overflow at flat index \d+: ", fail("cumsum", "x.zarr", "out.zarr"))
+    assert re.match(
+        r"cumsum of x\.zarr: overflow at flat index \d+: ", fail("cumsum", "x.zarr", "-o", "out.zarr")
+    )
     rd.from_ints(np.ones((3, 3), dtype=object), MS).to_zarr("two.zarr")
-    for args in (("cummax", "two.zarr", "out2.zarr"), ("topk", 2, "two.zarr")):
+    for args in (("cummax", "two.zarr", "-o", "out2.zarr"), ("topk", 2, "two.zarr")):
         assert fail(*args).endswith(
             "takes an array of one axis, which rnsdask reshape makes; got shape (3, 3)"
         )
@@ -434,9 +436,9 @@ def test_compare_of_two_axes() -> None:
     [
         *([op, "a.zarr"] for op in ("max", "min", "sum")),
         ["prod", "a.zarr", "--overflow", "wrap"],
-        ["extend", "a.zarr", "out.zarr", "--bits", "300"],
-        ["convert", "a.zarr", "out.zarr", "--to", "interval"],
-        *([op, "a.zarr", "out.zarr"] for op in ("cumsum", "cummax", "cummin")),
+        ["extend", "a.zarr", "-o", "out.zarr", "--bits", "300"],
+        ["convert", "a.zarr", "-o", "out.zarr", "--to", "interval"],
+        *([op, "a.zarr", "-o", "out.zarr"] for op in ("cumsum", "cummax", "cummin")),
         ["topk", "3", "a.zarr"],
         ["compare", "a.zarr", "a.zarr"],
         ["compare", "a.zarr", "5"],
@@ -499,7 +501,7 @@ def test_on_a_cluster(address: str, reads: Counter[Any]) -> None:
     assert values_in("o.zarr") == FMA
     assert not zarr.open_array("m.zarr")[:].any()
     succeed("eval", "a < b", "a=a.zarr", "b=b.zarr", "-o", "l.zarr", *place)
-    succeed("cumsum", "a.zarr", "s.zarr", *place)
+    succeed("cumsum", "a.zarr", "-o", "s.zarr", *place)
     assert values_in("s.zarr") == list(accumulate(A))
     assert as_json("topk", 1, "a.zarr", *place)["values"] == [str(max(A))]
     assert as_json("compare", "a.zarr", "b.zarr", *place, status=1)["first_difference"] == 0
@@ -541,7 +543,7 @@ def sizes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "command",
     [
         *slow("eval a*b+c a=SIZE-x.zarr b=SIZE-y.zarr c=SIZE-z.zarr -o SIZE-eval.zarr --overwrite"),
-        "cumsum SIZE-x.zarr SIZE-sums.zarr --overwrite",
+        "cumsum SIZE-x.zarr -o SIZE-sums.zarr --overwrite",
     ],
 )
 def test_memory_is_bounded(sizes: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:

@@ -81,15 +81,15 @@ def test_numbers_come_in_and_go_out() -> None:
 
 
 def test_residues_and_limbs_are_made_of_one_another() -> None:
-    succeed("convert", "p.zarr", "x.zarr", "--to", "rns")
+    succeed("convert", "p.zarr", "-o", "x.zarr", "--to", "rns")
     assert isinstance(rd.open_zarr("x.zarr"), rd.RNSArray)
-    succeed("convert", "x.zarr", "q.zarr", "--to", "positional", "--bits", "200")
-    succeed("convert", "p.zarr", "i.zarr", "--to", "interval")
-    succeed("convert", "i.zarr", "r.zarr", "--to", "positional")
+    succeed("convert", "x.zarr", "-o", "q.zarr", "--to", "positional", "--bits", "200")
+    succeed("convert", "p.zarr", "-o", "i.zarr", "--to", "interval")
+    succeed("convert", "i.zarr", "-o", "r.zarr", "--to", "positional")
     assert values_in("x.zarr") == values_in("q.zarr") == values_in("r.zarr") == NUMBERS
     assert rd.open_zarr("q.zarr").system == rd.Positional(200, True)
-    assert "flat index" in fail("convert", "x.zarr", "n.zarr", "--to", "positional", "--bits", "100")
-    assert "already" in fail("convert", "p.zarr", "n.zarr", "--to", "positional", status=2)
+    assert "flat index" in fail("convert", "x.zarr", "-o", "n.zarr", "--to", "positional", "--bits", "100")
+    assert "already" in fail("convert", "p.zarr", "-o", "n.zarr", "--to", "positional", status=2)
 
 
 def test_what_is_computed_of_them() -> None:
@@ -108,16 +108,16 @@ def test_what_is_computed_of_them() -> None:
     succeed("export", "n.zarr", "n.txt")
     assert Path("n.txt").read_text().split() == [str(v.bit_count()) for v in NUMBERS]
     shutil.rmtree("n.zarr")
-    succeed("slice", "p.zarr", "s.zarr", "::-2")
+    succeed("slice", "p.zarr", "-o", "s.zarr", "::-2")
     succeed("concat", "s.zarr", "p.zarr", "-o", "c.zarr")
     assert values_in("c.zarr") == NUMBERS[::-2] + NUMBERS
     assert "takes no store of limbs" in fail("convolve", "p.zarr", "p.zarr", "-o", "n.zarr", status=2)
     succeed("eval", "a // 1000", "a=s.zarr", "-o", "small.zarr")
     small = [v // 1000 for v in NUMBERS[::-2]]
     for name, function in (("cumsum", operator.add), ("cummax", max), ("cummin", min)):
-        succeed(name, "small.zarr", f"{name}.zarr")
+        succeed(name, "small.zarr", "-o", f"{name}.zarr")
         assert values_in(f"{name}.zarr") == list(accumulate(small, function))
-    succeed("slice", "p.zarr", "few.zarr", "1:4")
+    succeed("slice", "p.zarr", "-o", "few.zarr", "1:4")
     assert succeed("prod", "few.zarr").splitlines()[1] == str(math.prod(NUMBERS[1:4]))
     assert "out of range, modulo 2**200" in succeed("prod", "p.zarr", "--overflow", "flag")
     found = json.loads(succeed("bound", "p.zarr", "--json"))
@@ -168,7 +168,7 @@ def test_powers_of_residues_modulo_integers() -> None:
         (["p.zarr", "n.zarr", 7], 1, "the exponent at flat index 299 is negative"),
         (["z.zarr", -2, 7], 1, "the number at flat index 299 has no inverse modulo 7: their greatest"),
         (["x.zarr", 3, -7], 2, "the modulus must be positive, got -7"),
-        (["p.zarr", "x.zarr", 7], 2, "rnsdask convert SRC DST --to positional or --to rns makes"),
+        (["p.zarr", "x.zarr", 7], 2, "rnsdask convert SRC -o DST --to positional or --to rns makes"),
         (["f.zarr", 3, 7], 1, "it holds elements of PrimeFields"),
         (["p.zarr", "b.zarr", 7], 2, "different precisions: 200 bits, signed and 201 bits, signed"),
         (["p.zarr", 3, "s.zarr"], 2, "shapes do not broadcast together"),
@@ -212,12 +212,14 @@ def test_compare_limbs() -> None:
     assert (found["greater"], found["equal"]) == (300, 0)
     rd.from_ints(NUMBERS, rd.Positional(201, True)).to_zarr("b.zarr")
     assert "different precisions" in fail("compare", "p.zarr", "b.zarr", status=2)
-    succeed("convert", "p.zarr", "x.zarr", "--to", "rns")
-    assert "convert SRC DST --to rns makes them of one kind" in fail("compare", "p.zarr", "x.zarr", status=2)
+    succeed("convert", "p.zarr", "-o", "x.zarr", "--to", "rns")
+    assert "convert SRC -o DST --to rns makes them of one kind" in fail(
+        "compare", "p.zarr", "x.zarr", status=2
+    )
     message = fail("concat", "p.zarr", "x.zarr", "-o", "c.zarr", status=2)
     assert message == (
-        "concat of p.zarr x.zarr: stores of residues and stores of limbs do not mix; rnsdask convert SRC DST "
-        "--to positional or --to rns makes them of one kind (see rnsdask concat --help)"
+        "concat of p.zarr x.zarr: stores of residues and stores of limbs do not mix; rnsdask convert SRC -o "
+        "DST --to positional or --to rns makes them of one kind (see rnsdask concat --help)"
     )
 
 
@@ -234,13 +236,13 @@ def test_reductions_of_limbs_keep_checkpoints(command: str, expected: int) -> No
     ("arguments", "status", "message"),
     [
         (["bound", "p.zarr", "--write"], 1, "for stores of residues, and this is one of Positional(200 bits"),
-        (["cumsum", "p.zarr", "n.zarr"], 1, "cumsum of p.zarr: overflow at flat index "),
-        (["convolve", "p.zarr", "p.zarr", "-o", "n.zarr"], 2, "rnsdask convert SRC DST --to rns"),
+        (["cumsum", "p.zarr", "-o", "n.zarr"], 1, "cumsum of p.zarr: overflow at flat index "),
+        (["convolve", "p.zarr", "p.zarr", "-o", "n.zarr"], 2, "rnsdask convert SRC -o DST --to rns"),
         (["eval", "isqrt(a)", "a=p.zarr", "--max"], 1, "'isqrt(a)': the number at flat index "),
-        (["extend", "p.zarr", "n.zarr", "--bits", 300], 1, "rnsdask convert SRC DST --to rns"),
+        (["extend", "p.zarr", "-o", "n.zarr", "--bits", 300], 1, "rnsdask convert SRC -o DST --to rns"),
         (["ntt", "p.zarr", "-o", "n.zarr"], 2, "ntt takes a store of field elements"),
         (["resultant", "p.zarr", "p.zarr"], 2, "resultant takes no store of limbs"),
-        (["export", "p.zarr", "-", "--residues"], 1, "rnsdask convert SRC DST --to rns"),
+        (["export", "p.zarr", "-", "--residues"], 1, "rnsdask convert SRC -o DST --to rns"),
         (["eval", "a @ a", "a=p.zarr", "-o", "n.zarr"], 2, "matmul takes no store of limbs"),
     ],
 )

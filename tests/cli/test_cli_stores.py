@@ -97,7 +97,7 @@ def test_convolve_elements_of_fields(system: Any, chunks: int) -> None:
 
 @pytest.mark.parametrize(("path", "values"), [("x.zarr", X), ("s.zarr", TABLE.tolist())])
 def test_extend_and_shrink(path: str, values: list[Any]) -> None:
-    found = as_json("extend", path, "e.zarr", "--bits", 300)
+    found = as_json("extend", path, "-o", "e.zarr", "--bits", 300)
     assert values_in("e.zarr") == values
     info, wide = store.open_info(path), store.open_info("e.zarr")
     assert (wide.moduli, wide.chunks) == (rd.ModuliSet.for_bits(300), info.chunks)
@@ -106,38 +106,44 @@ def test_extend_and_shrink(path: str, values: list[Any]) -> None:
     assert (found["count"], found["bytes_read"]) == (info.count, info.nbytes)
     assert found["bytes_written"] == wide.nbytes
     Path("moduli").write_text("\n".join(map(str, reversed(MS))))
-    assert succeed("shrink", "e.zarr", "x2.zarr", "--moduli", "moduli").startswith(f"x2.zarr: {info.count} ")
+    assert succeed("shrink", "e.zarr", "-o", "x2.zarr", "--moduli", "moduli").startswith(
+        f"x2.zarr: {info.count} "
+    )
     assert values_in("x2.zarr") == values
     assert list(store.open_info("x2.zarr").moduli) == list(reversed(MS))
 
 
 def test_numbers_that_a_set_does_not_hold() -> None:
-    message = fail("shrink", "x.zarr", "o.zarr", "--bits", 64)
+    message = fail("shrink", "x.zarr", "-o", "o.zarr", "--bits", 64)
     match = re.match(r"shrink of x\.zarr: value 0x([0-9a-f]+) .* at flat index (\d+) is outside", message)
     assert match, message
     index = int(match[2])
     assert X[index] == int(match[1], 16)
     range_end = rd.ModuliSet.for_bits(64).product
     assert [value >= range_end for value in X[index // 128 * 128 :]].index(True) == index % 128
-    assert "of 9 moduli cannot shrink to 10 moduli" in fail("shrink", "x.zarr", "n", "--bits", 300, status=2)
+    assert "of 9 moduli cannot shrink to 10 moduli" in fail(
+        "shrink", "x.zarr", "-o", "n", "--bits", 300, status=2
+    )
     assert not Path("o.zarr").exists()
 
 
 def test_convert() -> None:
-    succeed("convert", "s.zarr", "i.zarr", "--to", "interval")
+    succeed("convert", "s.zarr", "-o", "i.zarr", "--to", "interval")
     found = rd.open_zarr("i.zarr")
     assert isinstance(found, rd.IntervalRNSArray)
     assert found.to_ints().tolist() == TABLE.tolist()
     assert found.chunks == rd.open_zarr("s.zarr").chunks
     assert "whole and valid" in succeed("verify", "i.zarr")
     assert contents("i.zarr") == contents("g.zarr")
-    succeed("convert", "i.zarr", "r.zarr", "--to", "rns")
+    succeed("convert", "i.zarr", "-o", "r.zarr", "--to", "rns")
     assert values_in("r.zarr") == TABLE.tolist()
     assert store.open_info("r.zarr").system.signed
-    succeed("convert", "h.zarr", "u.zarr", "--to", "rns", "--unsigned")
+    succeed("convert", "h.zarr", "-o", "u.zarr", "--to", "rns", "--unsigned")
     assert values_in("u.zarr") == X
     assert not store.open_info("u.zarr").system.signed
-    assert "convert of g.zarr: value -" in fail("convert", "g.zarr", "no.zarr", "--to", "rns", "--unsigned")
+    assert "convert of g.zarr: value -" in fail(
+        "convert", "g.zarr", "-o", "no.zarr", "--to", "rns", "--unsigned"
+    )
 
 
 # ---- the same words in another order ----------------------------------------------------------------------
@@ -166,7 +172,7 @@ INDICES: list[tuple[str, str, Any]] = [
 @pytest.mark.parametrize(("path", "text", "key"), INDICES)
 def test_slice(path: str, text: str, key: Any) -> None:
     values = TABLE if path in ("s.zarr", "g.zarr") else np.array(X, dtype=object)
-    found = as_json("slice", path, "o.zarr", text)
+    found = as_json("slice", path, "-o", "o.zarr", text)
     assert values_in("o.zarr") == values[key].tolist()
     assert type(rd.open_zarr("o.zarr")) is type(rd.open_zarr(path))
     assert found["shape"] == list(values[key].shape)
@@ -177,7 +183,7 @@ def test_slice(path: str, text: str, key: Any) -> None:
 def test_slice_reads_what_it_needs() -> None:
     whole = store.open_info("x.zarr").chunk_bytes
     for text, chunks in (("5:100", 1), ("120:130", 2), ("::-200", 4), ("690:", None), ("5:5", 0)):
-        found = as_json("slice", "x.zarr", "o.zarr", text, "--overwrite")["bytes_read"]
+        found = as_json("slice", "x.zarr", "-o", "o.zarr", text, "--overwrite")["bytes_read"]
         last = (700 - 5 * 128) * whole // 128
         assert found == (last if chunks is None else chunks * whole - (text == "::-200") * (whole - last)), (
             text
@@ -185,9 +191,9 @@ def test_slice_reads_what_it_needs() -> None:
     for path in Path("x.zarr/c/0").iterdir():
         if path.name != "1":
             path.unlink()
-    succeed("slice", "x.zarr", "o.zarr", "130:250:3", "--overwrite")
+    succeed("slice", "x.zarr", "-o", "o.zarr", "130:250:3", "--overwrite")
     assert values_in("o.zarr") == X[130:250:3]
-    assert "x.zarr: chunk c/0/2" in fail("slice", "x.zarr", "o.zarr", "130:260", "--overwrite")
+    assert "x.zarr: chunk c/0/2" in fail("slice", "x.zarr", "-o", "o.zarr", "130:260", "--overwrite")
 
 
 def test_concat() -> None:
@@ -209,7 +215,7 @@ def test_concat() -> None:
 @pytest.mark.parametrize("path", ["s.zarr", "g.zarr"])
 @pytest.mark.parametrize("chunks", ["30,128", "1,-1", "11,100", "auto", "64KiB"])
 def test_rechunk(path: str, chunks: str) -> None:
-    succeed("rechunk", path, "o.zarr", "--chunks", chunks)
+    succeed("rechunk", path, "-o", "o.zarr", "--chunks", chunks)
     assert values_in("o.zarr") == TABLE.tolist()
     if "," in chunks:
         expected = tuple(int(length) if length != "-1" else 256 for length in chunks.split(","))
@@ -219,19 +225,19 @@ def test_rechunk(path: str, chunks: str) -> None:
 @pytest.mark.parametrize("path", ["s.zarr", "g.zarr", "x.zarr"])
 @pytest.mark.parametrize("shape", ["-1", "2,-1", "5,2,-1"])
 def test_reshape(path: str, shape: str) -> None:
-    succeed("reshape", path, "o.zarr", shape)
+    succeed("reshape", path, "-o", "o.zarr", shape)
     values = np.array(X, dtype=object) if path == "x.zarr" else TABLE
     assert values_in("o.zarr") == values.reshape(tuple(map(int, shape.split(",")))).tolist()
 
 
 def test_an_empty_store() -> None:
-    succeed("slice", "x.zarr", "empty.zarr", "0:0")
+    succeed("slice", "x.zarr", "-o", "empty.zarr", "0:0")
     for args in (
-        ["extend", "empty.zarr", "o.zarr", "--bits", 300],
-        ["convert", "empty.zarr", "o.zarr", "--to", "interval"],
-        ["slice", "empty.zarr", "o.zarr", "::-1"],
-        ["rechunk", "empty.zarr", "o.zarr", "--chunks", 256],
-        ["reshape", "empty.zarr", "o.zarr", "0,5"],
+        ["extend", "empty.zarr", "-o", "o.zarr", "--bits", 300],
+        ["convert", "empty.zarr", "-o", "o.zarr", "--to", "interval"],
+        ["slice", "empty.zarr", "-o", "o.zarr", "::-1"],
+        ["rechunk", "empty.zarr", "-o", "o.zarr", "--chunks", 256],
+        ["reshape", "empty.zarr", "-o", "o.zarr", "0,5"],
         ["concat", "empty.zarr", "empty.zarr", "-o", "o.zarr"],
     ):
         assert as_json(*args)["count"] == 0, args
@@ -323,11 +329,11 @@ def test_other_commands_take_intervals() -> None:
     assert found["values"] == [str(value) for value in sorted(flat)[:-4:-1]]
     assert [flat[i] for i in found["indices"]] == sorted(flat)[:-4:-1]
     for name, function in (("cumsum", None), ("cummax", max), ("cummin", min)):
-        succeed(name, "f.zarr", f"{name}.zarr")
+        succeed(name, "f.zarr", "-o", f"{name}.zarr")
         assert values_in(f"{name}.zarr") == list(accumulate(flat, function))
-    succeed("extend", "f.zarr", "wide.zarr", "--bits", 300)
+    succeed("extend", "f.zarr", "-o", "wide.zarr", "--bits", 300)
     assert values_in("wide.zarr") == flat
-    succeed("slice", "f.zarr", "part.zarr", "1:9")
+    succeed("slice", "f.zarr", "-o", "part.zarr", "1:9")
     assert as_json("prod", "part.zarr")["value"] == str(math.prod(flat[1:9]))
     assert as_json("prod", "part.zarr", "--overflow", "flag", "--backend", "cpu")["flagged"] is False
 
@@ -336,33 +342,45 @@ def test_other_commands_take_intervals() -> None:
 
 
 FAULTS: list[tuple[list[Any], int, str]] = [
-    (["extend", "none.zarr", "o", "--bits", 300], 1, r"none.zarr: there is no such store"),
-    (["slice", "none.zarr", "o", ":"], 1, r"none.zarr: there is no such store"),
+    (["extend", "none.zarr", "-o", "o", "--bits", 300], 1, r"none.zarr: there is no such store"),
+    (["slice", "none.zarr", "-o", "o", ":"], 1, r"none.zarr: there is no such store"),
     (["concat", "x.zarr", "none.zarr", "-o", "o"], 1, r"none.zarr: there is no such store"),
     (["prod", "none.zarr"], 1, r"none.zarr: there is no such store"),
-    (["extend", "x.zarr", "s.zarr", "--bits", 300], 1, r"s.zarr: it exists; replace it with --overwrite"),
-    (["convert", "s.zarr", "g.zarr", "--to", "interval"], 1, r"g.zarr: it exists; replace it"),
-    (["slice", "x.zarr", "x.zarr", ":5", "--overwrite"], 1, r"x.zarr: an operand is read from there"),
+    (
+        ["extend", "x.zarr", "-o", "s.zarr", "--bits", 300],
+        1,
+        r"s.zarr: it exists; replace it with --overwrite",
+    ),
+    (["convert", "s.zarr", "-o", "g.zarr", "--to", "interval"], 1, r"g.zarr: it exists; replace it"),
+    (["slice", "x.zarr", "-o", "x.zarr", ":5", "--overwrite"], 1, r"x.zarr: an operand is read from there"),
     (["concat", "x.zarr", "-o", "x.zarr/deep"], 1, r"x.zarr/deep: an operand is read from there"),
-    (["convert", "g.zarr", "g.zarr", "--to", "rns", "--overwrite"], 1, r"g.zarr: an operand is read from"),
-    (["extend", "x.zarr", "o"], 2, r"give either --bits or --moduli"),
-    (["extend", "x.zarr", "-", "--bits", 300], 2, r"a store cannot be standard output; rnsdask export"),
-    (["cumsum", "x.zarr", "-"], 2, r"a store cannot be standard output; rnsdask export"),
+    (
+        ["convert", "g.zarr", "-o", "g.zarr", "--to", "rns", "--overwrite"],
+        1,
+        r"g.zarr: an operand is read from",
+    ),
+    (["extend", "x.zarr", "-o", "o"], 2, r"give either --bits or --moduli"),
+    (["extend", "x.zarr", "-o", "-", "--bits", 300], 2, r"a store cannot be standard output; rnsdask export"),
+    (["cumsum", "x.zarr", "-o", "-"], 2, r"a store cannot be standard output; rnsdask export"),
     (["eval", "x", "x=x.zarr", "-o", "-"], 2, r"a store cannot be standard output; rnsdask export"),
     (["random", "-", "--count", 5, "--bits", 64], 2, r"a store cannot be standard output; rnsdask export"),
     (["random", "o", "--count", 5, "--bits", 64, "--max-bits", 96], 2, r"--max-bits must be at most 95"),
     (["random", "o", "--count", 5, "--bits", 64, "--signed", "--max-bits", 95], 2, r"must be at most 94"),
-    (["convert", "x.zarr", "o"], 2, r"Missing option '--to'"),
-    (["convert", "x.zarr", "o", "--to", "rns"], 2, r"convert of x.zarr: it is a store of residues already"),
-    (["convert", "g.zarr", "o", "--to", "interval"], 2, r"it is a store of intervals already"),
-    (["convert", "x.zarr", "o", "--to", "interval", "--signed"], 2, r"are for --to rns"),
+    (["convert", "x.zarr", "-o", "o"], 2, r"Missing option '--to'"),
+    (
+        ["convert", "x.zarr", "-o", "o", "--to", "rns"],
+        2,
+        r"convert of x.zarr: it is a store of residues already",
+    ),
+    (["convert", "g.zarr", "-o", "o", "--to", "interval"], 2, r"it is a store of intervals already"),
+    (["convert", "x.zarr", "-o", "o", "--to", "interval", "--signed"], 2, r"are for --to rns"),
     (
         ["concat", "u.zarr", "s.zarr", "-o", "o"],
         2,
         r"concat of u.zarr s.zarr: operands have different ranges",
     ),
     (["concat", "x.zarr", "e.zarr", "-o", "o"], 2, r"concat of x.zarr e.zarr: .*different moduli sets"),
-    (["concat", "s.zarr", "g.zarr", "-o", "o"], 2, r"rnsdask convert SRC DST --to interval or --to rns"),
+    (["concat", "s.zarr", "g.zarr", "-o", "o"], 2, r"rnsdask convert SRC -o DST --to interval or --to rns"),
     (["concat", "x.zarr", "-o", "o", "--axis", 1], 2, r"concat of x.zarr: axis 1 is out of bounds"),
     (
         ["concat", "s.zarr", "t.zarr", "-o", "o"],
@@ -376,16 +394,20 @@ FAULTS: list[tuple[list[Any], int, str]] = [
         r"convolve of u.zarr s.zarr: operands have different ranges",
     ),
     (["convolve", "x.zarr", "x.zarr", "-o", "o", "--axis", 1], 2, r"axis 1 is out of bounds"),
-    (["slice", "x.zarr", "o", "5"], 2, r"slice of x.zarr: it is one number"),
-    (["slice", "x.zarr", "o", "700:, 1"], 2, r"slice of x.zarr: too many indices"),
+    (["slice", "x.zarr", "-o", "o", "5"], 2, r"slice of x.zarr: it is one number"),
+    (["slice", "x.zarr", "-o", "o", "700:, 1"], 2, r"slice of x.zarr: too many indices"),
     (
-        ["slice", "s.zarr", "o", "30"],
+        ["slice", "s.zarr", "-o", "o", "30"],
         2,
         r"slice of s.zarr: index 30 is out of bounds for axis 0 with size 30",
     ),
-    (["slice", "x.zarr", "o", "::0"], 2, r"slice of x.zarr: slice step cannot be zero"),
+    (["slice", "x.zarr", "-o", "o", "::0"], 2, r"slice of x.zarr: slice step cannot be zero"),
     *(
-        (["slice", "x.zarr", "o", text], 2, r"INDEX: .* is no index of integers, slices, \.\.\. and None")
+        (
+            ["slice", "x.zarr", "-o", "o", text],
+            2,
+            r"INDEX: .* is no index of integers, slices, \.\.\. and None",
+        )
         for text in (
             "",
             "5:;",
@@ -400,26 +422,30 @@ FAULTS: list[tuple[list[Any], int, str]] = [
             "1:(2",
         )
     ),
-    (["slice", "x.zarr", "o", "-None"], 2, r"No such option '-N'\. \(see rnsdask slice --help\)"),
+    (["slice", "x.zarr", "-o", "o", "-None"], 2, r"No such option '-N'\. \(see rnsdask slice --help\)"),
     (
-        ["slice", "x.zarr", "o", "--", "-None"],
+        ["slice", "x.zarr", "-o", "o", "--", "-None"],
         2,
         r"INDEX: .* is no index of integers, slices, \.\.\. and None",
     ),
-    (["slice", "s.zarr", "o", "..., ..."], 2, r"an index can only have a single ellipsis"),
+    (["slice", "s.zarr", "-o", "o", "..., ..."], 2, r"an index can only have a single ellipsis"),
     (
-        ["rechunk", "x.zarr", "o", "--chunks", "many"],
+        ["rechunk", "x.zarr", "-o", "o", "--chunks", "many"],
         2,
         r"rechunk of x.zarr: --chunks must be 'auto', a size",
     ),
     (
-        ["rechunk", "x.zarr", "o", "--chunks", "0"],
+        ["rechunk", "x.zarr", "-o", "o", "--chunks", "0"],
         2,
         r"rechunk of x.zarr: a chunk's length must be at least 1",
     ),
-    (["rechunk", "s.zarr", "o", "--chunks", "128"], 2, r"rechunk of s.zarr: .*one length for each of the 2"),
-    (["reshape", "x.zarr", "o", "7,x"], 2, r"SHAPE: '7,x' is not integers with commas"),
-    (["reshape", "x.zarr", "o", "7,99"], 2, r"reshape of x.zarr: cannot reshape array of size 700"),
+    (
+        ["rechunk", "s.zarr", "-o", "o", "--chunks", "128"],
+        2,
+        r"rechunk of s.zarr: .*one length for each of the 2",
+    ),
+    (["reshape", "x.zarr", "-o", "o", "7,x"], 2, r"SHAPE: '7,x' is not integers with commas"),
+    (["reshape", "x.zarr", "-o", "o", "7,99"], 2, r"reshape of x.zarr: cannot reshape array of size 700"),
 ]
 
 
@@ -451,7 +477,7 @@ def test_sort(count: int, rng: np.random.Generator) -> None:
     }
     for name, x in arrays.items():
         x.to_zarr(name)
-        done = as_json("sort", name, f"{name}-sorted")
+        done = as_json("sort", name, "-o", f"{name}-sorted")
         found = rd.open_zarr(f"{name}-sorted")
         assert found.compute().tolist() == sorted(values)
         assert found.chunks == x.chunks
@@ -461,30 +487,30 @@ def test_sort(count: int, rng: np.random.Generator) -> None:
 def test_sort_along_an_axis(rng: np.random.Generator) -> None:
     values = rng.integers(-99, 99, (6, 9))
     rd.from_ints(values, chunks=(2, 4)).to_zarr("table.zarr")
-    succeed("sort", "table.zarr", "rows.zarr")
-    succeed("sort", "table.zarr", "columns.zarr", "--axis", 0)
+    succeed("sort", "table.zarr", "-o", "rows.zarr")
+    succeed("sort", "table.zarr", "-o", "columns.zarr", "--axis", 0)
     assert rd.open_zarr("rows.zarr").compute().tolist() == np.sort(values).tolist()
     assert rd.open_zarr("columns.zarr").compute().tolist() == np.sort(values, axis=0).tolist()
-    assert "axis 2 is out of bounds" in fail("sort", "table.zarr", "y.zarr", "--axis", 2, status=2)
+    assert "axis 2 is out of bounds" in fail("sort", "table.zarr", "-o", "y.zarr", "--axis", 2, status=2)
     rd.from_ints([1, 2], rd.PrimeFields([7])).to_zarr("field.zarr")
-    assert "field.zarr" in fail("sort", "field.zarr", "y.zarr")
+    assert "field.zarr" in fail("sort", "field.zarr", "-o", "y.zarr")
 
 
 # ---- jobs that go on --------------------------------------------------------------------------------------
 
 
 JOBS: dict[str, list[Any]] = {
-    "extend": ["extend", "x.zarr", "out.zarr", "--bits", 300],
-    "interval": ["convert", "x.zarr", "out.zarr", "--to", "interval"],
-    "rns": ["convert", "h.zarr", "out.zarr", "--to", "rns"],
-    "slice": ["slice", "x.zarr", "out.zarr", "128:"],
-    "intervals": ["slice", "h.zarr", "out.zarr", "128:"],
+    "extend": ["extend", "x.zarr", "-o", "out.zarr", "--bits", 300],
+    "interval": ["convert", "x.zarr", "-o", "out.zarr", "--to", "interval"],
+    "rns": ["convert", "h.zarr", "-o", "out.zarr", "--to", "rns"],
+    "slice": ["slice", "x.zarr", "-o", "out.zarr", "128:"],
+    "intervals": ["slice", "h.zarr", "-o", "out.zarr", "128:"],
     "concat": ["concat", "x.zarr", "-o", "out.zarr"],
     "convolve": ["convolve", "s.zarr", "rows.zarr", "-o", "out.zarr", "--mode", "same"],
     "powmod": ["powmod", "p.zarr", -3, 509, "-o", "out.zarr"],
-    "rechunk": ["rechunk", "s.zarr", "out.zarr", "--chunks", "5,256"],
-    "reshape": ["reshape", "rows.zarr", "out.zarr", "60,128"],
-    "sort": ["sort", "x.zarr", "out.zarr"],
+    "rechunk": ["rechunk", "s.zarr", "-o", "out.zarr", "--chunks", "5,256"],
+    "reshape": ["reshape", "rows.zarr", "-o", "out.zarr", "60,128"],
+    "sort": ["sort", "x.zarr", "-o", "out.zarr"],
     "filter": ["filter", "x.zarr", "x >= 0", "-o", "out.zarr"],
     "group": ["group", "s.zarr", "--by", "labels.txt", "-o", "out.zarr"],
 }

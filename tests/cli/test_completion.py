@@ -46,5 +46,5 @@ def test_commands_options_choices_and_paths() -> None:
         "plain,positional",
         "plain,field",
     ]
-    for line in ("max x", "slice x", "slice a x", "concat a b x", "concat -o x", "compare x", "cumsum x"):
+    for line in ("max x", "slice x", "slice a -o x", "concat a b x", "concat -o x", "compare x", "cumsum x"):
         assert completed(f"rnsdask {line}") == ["file,x"], line

@@ -89,6 +89,11 @@ def test_output() -> None:
     assert "complete already" in succeed(*job, "--resume")
     Path("l.csv").write_text(Path("l.csv").read_text().replace("c,", "d,"))
     assert "another job" in fail(*job, "--resume") or "o.zarr" in fail(*job, "--resume")
+    Path("l.csv").write_text(Path("l.csv").read_text().replace("d,", "c,"))
+    Path("o.jsonl").write_text("of another program\n")
+    assert "o.jsonl: it has other content than the labels of this job" in fail(*job, "--resume")
+    assert Path("o.jsonl").read_text() == "of another program\n"
+    Path("l.csv").write_text(Path("l.csv").read_text().replace("c,", "d,"))
     succeed(*job, "--overwrite")
     assert Path("o.jsonl").read_text() == '"a"\n"b"\n"d"\n'
     succeed("group", "x.zarr", "--by", "l.parquet:account", "--op", "prod", "-o", "p.zarr")
@@ -140,7 +145,12 @@ def test_elements_of_fields() -> None:
         ("l.txt:1", "l.txt: a text file has no columns"),
         ("gap.txt", "gap.txt:2: the label is empty"),
         ("gap.csv:a", "gap.csv:3: the label in column 1 is missing"),
-        ("gap.parquet", "label at position 1 is missing"),
+        ("gap.parquet", "label at position 1 is missing; fill or drop missing labels first (see"),
+        ("mixed.jsonl", "mixed.jsonl:2: the label is true or false, and the labels before are a number"),
+        (
+            "parts.jsonl",
+            "parts.jsonl:2: the label is a number, text, and the labels before are a number, a number",
+        ),
         ("bad.jsonl", "bad.jsonl:2: it is no JSON"),
         ("bad.npy", "bad.npy: it is no NumPy file"),
         ("bad.csv", "bad.csv: it is no UTF-8 text"),
@@ -152,6 +162,8 @@ def test_wrong_labels(by: str, text: str) -> None:
     Path("gap.txt").write_text("a\n\nb")
     Path("gap.csv").write_text("a,b\n1,2\n,3\n")
     pd.DataFrame({"a": ["x", None, *"abcdefgh"]}).to_parquet("gap.parquet")
+    Path("mixed.jsonl").write_text("1\ntrue\n")
+    Path("parts.jsonl").write_text('[1, 2]\n[1, "2"]\n')
     Path("bad.jsonl").write_text('"a"\n{\n')
     Path("bad.npy").write_bytes(Path("l.npy").read_bytes()[:100])
     Path("bad.csv").write_bytes(b"a\xff\n")

@@ -87,8 +87,8 @@ def test_counts_of_commands(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert succeed("topk", "-1e1", "a.zarr") == succeed("topk", "-10", "b.zarr")
     assert len(succeed("head", "a.zarr", "-n", "1e2").splitlines()) == 100
     assert len(succeed("hist", "a.zarr", "--edges", "0,1e3,2**32,2**65").splitlines()) == 3
-    succeed("reshape", "a.zarr", "c.zarr", "1e1,-1")
-    succeed("rechunk", "c.zarr", "d.zarr", "--chunks", "5, 1e1")
+    succeed("reshape", "a.zarr", "-o", "c.zarr", "1e1,-1")
+    succeed("rechunk", "c.zarr", "-o", "d.zarr", "--chunks", "5, 1e1")
     assert rd.open_zarr("d.zarr").shape == (10, 100)
     assert rd.open_zarr("d.zarr").words.chunksize[1:] == (5, 10)
     assert fail("head", "a.zarr", "-n", "0", status=2).startswith(

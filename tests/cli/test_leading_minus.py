@@ -75,8 +75,8 @@ def test_expressions_are_told_as_they_are_given() -> None:
         ["topk", "-k3", "a.zarr"],
         ["compare", "a.zarr", "--nothing"],
         ["compare", "a.zarr", "h.zarr", "-x"],
-        ["slice", "a.zarr", "out.zarr", "-x"],
-        ["reshape", "a.zarr", "out.zarr", "--shape"],
+        ["slice", "a.zarr", "-o", "out.zarr", "-x"],
+        ["reshape", "a.zarr", "-o", "out.zarr", "--shape"],
         ["powmod", "limbs.zarr", "-x", "101", "-o", "out.zarr"],
         ["powmod", "limbs.zarr", "3", "101", "-o", "out.zarr", "--nothing"],
         ["max", "--nothing", "a.zarr"],
@@ -89,11 +89,11 @@ def test_unknown_options_are_told(args: list[str]) -> None:
 def test_numbers() -> None:
     least = sorted(range(6), key=A.__getitem__)[:2]
     assert succeed("topk", "-2", "a.zarr") == "".join(f"{i}\t{A[i]}\n" for i in least)
-    succeed("slice", "a.zarr", "out.zarr", "-2:")
+    succeed("slice", "a.zarr", "-o", "out.zarr", "-2:")
     assert values_in("out.zarr") == A[-2:]
-    succeed("slice", "a.zarr", "out.zarr", "-(4):-1", "--overwrite")
+    succeed("slice", "a.zarr", "-o", "out.zarr", "-(4):-1", "--overwrite")
     assert values_in("out.zarr") == A[-4:-1]
-    succeed("reshape", "a.zarr", "out.zarr", "-1,3", "--overwrite")
+    succeed("reshape", "a.zarr", "-o", "out.zarr", "-1,3", "--overwrite")
     assert rd.open_zarr("out.zarr").shape == (2, 3)
     compared = call("compare", "a.zarr", "-5")
     assert (compared.exit_code, compared.stderr) == (1, "")

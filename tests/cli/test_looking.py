@@ -226,7 +226,7 @@ def test_one_is_not_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert succeed("verify", "one.zarr").startswith("one.zarr: 1 integer, whole and valid")
     assert succeed("compare", "one.zarr", "one.zarr").startswith("one.zarr against one.zarr: 1 integer\n")
     assert succeed("eval", "x + 1", "x=one.zarr", "--sum").startswith("sum of 1 value:\n6\n")
-    assert succeed("slice", "one.zarr", "same.zarr", ":").startswith("same.zarr: 1 integer, ")
+    assert succeed("slice", "one.zarr", "-o", "same.zarr", ":").startswith("same.zarr: 1 integer, ")
     assert succeed("random", "r.zarr", "--bits", "8", "--count", "1", "--seed", "1").startswith(
         "r.zarr: 1 random integer, "
     )

@@ -98,6 +98,25 @@ def test_filter(backend: str) -> None:
         assert message in fail("filter", "x.zarr", text, "-o", "s.zarr", status=2)
 
 
+@pytest.mark.parametrize("index", ["0:3", "2", "..., ::2", "None", "-1"])
+def test_an_index_is_no_condition(index: str) -> None:
+    error = fail("filter", "x.zarr", f" {index}", "-o", "s.zarr", status=2)
+    assert f"{index!r} is an index, no condition such as 'x > 5'; rnsdask slice takes it" in error
+    assert not Path("s.zarr").exists()
+
+
+@pytest.mark.parametrize(
+    "job", ["verify m.zarr", "compare m.zarr x.zarr", "slice m.zarr -o s.zarr 0:3", "max m.zarr"]
+)
+def test_masks_are_no_stores(job: str) -> None:
+    error = fail(*job.split())
+    assert "it is a mask that eval wrote, not a store of numbers; rnsdask info, head, sum, where" in error
+    with pytest.raises(rd.StoreError, match=r"not a store of numbers; zarr\.open_array\(path\) reads it"):
+        rd.open_zarr("m.zarr")
+    with pytest.raises(rd.StoreError, match="it is an array of machine integers that eval wrote"):
+        rd.open_zarr("bits.zarr")
+
+
 def test_selections_in_expressions() -> None:
     values = np.array(VALUES, dtype=object)
     m = np.array([v > 5 for v in VALUES])

@@ -105,7 +105,7 @@ def test_comparisons_of_two_axes() -> None:
 
 
 def test_an_empty_comparison() -> None:
-    succeed("slice", "x.zarr", "empty.zarr", "0:0")
+    succeed("slice", "x.zarr", "-o", "empty.zarr", "0:0")
     succeed("eval", "x < 5", "x=empty.zarr", "-o", "none.zarr")
     assert succeed("export", "none.zarr", "-") == ""
     assert json.loads(succeed("info", "none.zarr", "--json"))["count"] == 0

@@ -43,9 +43,9 @@ def test_wrapping_under_replaced_moduli() -> None:
     succeed("import", "r.npy", "w.zarr", "--residues", "--moduli-list", given)
     message = fail("eval", "a**5", "a=w.zarr", "-o", "y.zarr", "--overflow", "wrap")
     assert "--overflow wrap would take results modulo the moduli that replaced" in message
-    assert "rnsdask extend SRC DST to moduli that hold the exact results" in message
+    assert "rnsdask extend SRC -o DST to moduli that hold the exact results" in message
     assert "rnsdask export --residues --overflow wrap takes them modulo any others" in message
-    succeed("extend", "w.zarr", "e.zarr", "--bits", "400")
+    succeed("extend", "w.zarr", "-o", "e.zarr", "--bits", "400")
     succeed("eval", "a**5", "a=e.zarr", "-o", "y.zarr")
     assert values_in("y.zarr") == [v**5 for v in VALUES]
     out = ["--residues", "--moduli-list", given, "--overflow", "wrap"]
@@ -84,51 +84,51 @@ MIXED: dict[str, tuple[str, str, list[list[str]], list[int]]] = {
     "limbs with residues, solved": (
         "solve m-limbs v-residues",
         "--to rns makes",
-        [["convert m-limbs made --to rns", "solve made v-residues -o y --denominators z"]],
+        [["convert m-limbs -o made --to rns", "solve made v-residues -o y --denominators z"]],
         [-8, 9],
     ),
     "residues with limbs, solved": (
         "solve m-residues v-limbs",
         "--to rns makes",
-        [["convert v-limbs made --to rns", "solve m-residues made -o y --denominators z"]],
+        [["convert v-limbs -o made --to rns", "solve m-residues made -o y --denominators z"]],
         [-8, 9],
     ),
     "intervals with limbs, solved": (
         "solve m-intervals v-limbs",
         "--to interval makes",
-        [["convert v-limbs made --to interval", "solve m-intervals made -o y --denominators z"]],
+        [["convert v-limbs -o made --to interval", "solve m-intervals made -o y --denominators z"]],
         [-8, 9],
     ),
     "limbs with residues, convolved": (
         "convolve v-limbs v-residues -o y",
         "--to rns makes",
-        [["convert v-limbs made --to rns", "convolve made v-residues -o y"]],
+        [["convert v-limbs -o made --to rns", "convolve made v-residues -o y"]],
         [25, 60, 36],
     ),
     "limbs with elements, convolved": (
         "convolve v-limbs v-elements -o y",
         "--to field makes",
-        [["convert v-limbs made --to field --primes 7,11", "convolve made v-elements -o y"]],
+        [["convert v-limbs -o made --to field --primes 7,11", "convolve made v-elements -o y"]],
         [25, 60, 36],
     ),
     "intervals with limbs, convolved": (
         "convolve v-intervals v-limbs -o y",
         "--to interval makes",
-        [["convert v-limbs made --to interval", "convolve v-intervals made -o y"]],
+        [["convert v-limbs -o made --to interval", "convolve v-intervals made -o y"]],
         [25, 60, 36],
     ),
     "limbs with residues, as polynomials": (
         "resultant v-limbs v-residues",
         "--to rns makes",
-        [["convert v-limbs made --to rns", "concat made v-residues -o y"]],
+        [["convert v-limbs -o made --to rns", "concat made v-residues -o y"]],
         [5, 6, 5, 6],
     ),
     "residues with intervals, solved": (
         "solve m-residues v-intervals",
         "--to interval or --to rns makes",
         [
-            ["convert m-residues made --to interval", "solve made v-intervals -o y --denominators z"],
-            ["convert v-intervals made --to rns", "solve m-residues made -o y --denominators z"],
+            ["convert m-residues -o made --to interval", "solve made v-intervals -o y --denominators z"],
+            ["convert v-intervals -o made --to rns", "solve m-residues made -o y --denominators z"],
         ],
         [-8, 9],
     ),
@@ -137,8 +137,8 @@ MIXED: dict[str, tuple[str, str, list[list[str]], list[int]]] = {
         "--to rns, and of that --to field, makes",
         [
             [
-                "convert v-others integers --to rns",
-                "convert integers made --to field --primes 7,11",
+                "convert v-others -o integers --to rns",
+                "convert integers -o made --to field --primes 7,11",
                 "eval a+b a=v-elements b=made -o y",
             ]
         ],
@@ -149,8 +149,8 @@ MIXED: dict[str, tuple[str, str, list[list[str]], list[int]]] = {
         "--to rns, and of that --to field, makes",
         [
             [
-                "convert v-primes integers --to rns",
-                "convert integers made --to field --primes 7,11",
+                "convert v-primes -o integers --to rns",
+                "convert integers -o made --to field --primes 7,11",
                 "eval a+b a=v-elements b=made -o y",
             ]
         ],
@@ -161,8 +161,8 @@ MIXED: dict[str, tuple[str, str, list[list[str]], list[int]]] = {
         "--to positional makes",
         [
             [
-                "convert v-residues made --to positional --bits 64",
-                "convert v-limbs other --to positional --bits 64",
+                "convert v-residues -o made --to positional --bits 64",
+                "convert v-limbs -o other --to positional --bits 64",
                 "eval a|b a=made b=other -o y",
             ]
         ],
@@ -173,8 +173,8 @@ MIXED: dict[str, tuple[str, str, list[list[str]], list[int]]] = {
         "--to positional makes",
         [
             [
-                "convert v-residues made --to positional --bits 64 --signed",
-                "convert v-intervals other --to positional --bits 64",
+                "convert v-residues -o made --to positional --bits 64 --signed",
+                "convert v-intervals -o other --to positional --bits 64",
                 "eval (a+b)^b a=made b=other -o y",
             ]
         ],
@@ -184,7 +184,7 @@ MIXED: dict[str, tuple[str, str, list[list[str]], list[int]]] = {
         "eval where((a<b)|(b<3),a,a+b) a=v-residues b=v-limbs -o y",
         "--to positional or --to rns makes",
         [
-            ["convert v-limbs made --to rns", "eval where((a<b)|(b<3),a,a+b) a=v-residues b=made -o y"],
+            ["convert v-limbs -o made --to rns", "eval where((a<b)|(b<3),a,a+b) a=v-residues b=made -o y"],
         ],
         [10, 12],
     ),
@@ -193,8 +193,8 @@ MIXED: dict[str, tuple[str, str, list[list[str]], list[int]]] = {
         "--to rns, and of that --to field, makes",
         [
             [
-                "convert v-others integers --to rns",
-                "convert integers made --to field --primes 7,11",
+                "convert v-others -o integers --to rns",
+                "convert integers -o made --to field --primes 7,11",
                 "solve m-elements made -o y",
             ]
         ],
@@ -205,8 +205,8 @@ MIXED: dict[str, tuple[str, str, list[list[str]], list[int]]] = {
         "--to rns, and of that --to field, makes",
         [
             [
-                "convert m-others integers --to rns",
-                "convert integers made --to field --primes 7,11",
+                "convert m-others -o integers --to rns",
+                "convert integers -o made --to field --primes 7,11",
                 "solve made v-elements -o y",
             ]
         ],
@@ -217,8 +217,8 @@ MIXED: dict[str, tuple[str, str, list[list[str]], list[int]]] = {
         "--to rns, and of that --to field, makes",
         [
             [
-                "convert v-others integers --to rns",
-                "convert integers made --to field --primes 7,11",
+                "convert v-others -o integers --to rns",
+                "convert integers -o made --to field --primes 7,11",
                 "concat v-elements made -o y",
             ]
         ],
@@ -228,8 +228,12 @@ MIXED: dict[str, tuple[str, str, list[list[str]], list[int]]] = {
         "concat v-residues v-elements -o y",
         "--to field or --to rns makes",
         [
-            ["convert v-residues made --to field --primes 7,11", "concat made v-elements -o y"],
-            ["convert v-elements made --to rns", "extend v-residues more --bits 64", "concat made made -o y"],
+            ["convert v-residues -o made --to field --primes 7,11", "concat made v-elements -o y"],
+            [
+                "convert v-elements -o made --to rns",
+                "extend v-residues -o more --bits 64",
+                "concat made made -o y",
+            ],
         ],
         [5, 6, 5, 6],
     ),
@@ -241,7 +245,7 @@ def test_kinds_that_do_not_mix(name: str, folder: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(folder)
     command, told, ways, numbers = MIXED[name]
     message = fail(*command.split(), status=2)
-    assert f"; rnsdask convert SRC DST {told} them of one kind" in message, message
+    assert f"; rnsdask convert SRC -o DST {told} them of one kind" in message, message
     for way in ways:
         for line in way:
             succeed(*line.split(), "--overwrite")

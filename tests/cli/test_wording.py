@@ -124,7 +124,7 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     ),
     "exists, of intervals": (
         lambda: rd.open_zarr("i.zarr").rechunk(1).to_zarr("i.zarr"),
-        "convert x.zarr i.zarr --to interval",
+        "convert x.zarr -o i.zarr --to interval",
         "i.zarr: it exists; replace it with overwrite=True",
         "i.zarr: it exists; replace it with --overwrite",
     ),
@@ -156,34 +156,34 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         lambda: store.open_info("f.zarr"),
         "max f.zarr",
         "which this does not take; of the array, x.lift() makes integers",
-        "which this does not take; rnsdask convert SRC DST --to rns makes integers",
+        "which this does not take; rnsdask convert SRC -o DST --to rns makes integers",
     ),
     "fields and integers": (
         lambda: rd.linalg.solve(rd.open_zarr("f.zarr"), rd.open_zarr("x.zarr")),
         "solve f.zarr x.zarr",
         "do not mix; FieldArray.from_rns(x, fields) and lift() convert",
-        "do not mix; rnsdask convert SRC DST --to field or --to rns makes them of one kind",
+        "do not mix; rnsdask convert SRC -o DST --to field or --to rns makes them of one kind",
     ),
     "overflow": (
         lambda: (rd.open_zarr("x.zarr") ** 99).compute(),
         "eval a**99 a=x.zarr -o y",
         'x.extend(moduli) or overflow="extend" takes more moduli; overflow="wrap" or "flag", where it is '
         "taken, gives it modulo M",
-        "rnsdask extend SRC DST, or eval --extend, takes more moduli; --overflow wrap or flag, where it is "
-        "taken, gives it modulo M",
+        "rnsdask extend SRC -o DST, or eval --extend, takes more moduli; --overflow wrap or flag, where it "
+        "is taken, gives it modulo M",
     ),
     "below 0": (
         lambda: (rd.open_zarr("full.zarr") - 9).compute(),
         "eval a-9 a=full.zarr -o z",
         'rd.IntervalRNSArray.from_rns(x) holds negative integers too, and overflow="extend", where it is '
         "taken, makes signed residues",
-        "rnsdask convert SRC DST --to interval makes a store that holds them",
+        "rnsdask convert SRC -o DST --to interval makes a store that holds them",
     ),
     "limbs below 0": (
         lambda: (rd.open_zarr("p.zarr") - 9).compute(),
         "eval a-9 a=p.zarr -o z",
         "x.to_positional(bits, signed=True) holds negative integers too",
-        "rnsdask convert SRC DST --to positional --bits B --signed holds negative integers too",
+        "rnsdask convert SRC -o DST --to positional --bits B --signed holds negative integers too",
     ),
     "no store of this package": (
         lambda: rd.open_zarr("plain.zarr"),
@@ -197,68 +197,68 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         "eval a<<63 a=p.zarr -o z",
         'x.to_positional(bits) takes more bits; overflow="wrap" or "flag", where it is taken, gives it '
         "modulo a power of two",
-        "rnsdask convert SRC DST --to positional --bits B takes more bits; --overflow wrap or flag, where it "
-        "is taken, gives it modulo a power of two",
+        "rnsdask convert SRC -o DST --to positional --bits B takes more bits; --overflow wrap or flag, where "
+        "it is taken, gives it modulo a power of two",
     ),
     "powers modulo more than M": (
         lambda: pow(rd.open_zarr("x.zarr"), 3, 10**30),
         "eval pow(a,3,10**30) a=x.zarr -o y",
         "x.extend(moduli) takes more moduli",
-        "rnsdask extend SRC DST, or eval --extend, takes more moduli",
+        "rnsdask extend SRC -o DST, or eval --extend, takes more moduli",
     ),
     "precisions": (
         lambda: rd.open_zarr("p.zarr") + rd.open_zarr("q.zarr"),
         "eval a+b a=p.zarr b=q.zarr -o y",
         "x.to_positional(bits) makes them alike",
-        "rnsdask convert SRC DST --to positional --bits B makes them alike",
+        "rnsdask convert SRC -o DST --to positional --bits B makes them alike",
     ),
     "bits of residues": (
         lambda: rd.bitwise_count(rd.open_zarr("x.zarr")),
         "eval bitwise_count(a) a=x.zarr -o y",
         "x.to_positional(bits) makes limbs",
-        "takes no store of residues: residues have no such operation; rnsdask convert SRC DST --to",
+        "takes no store of residues: residues have no such operation; rnsdask convert SRC -o DST --to",
     ),
     "modular arithmetic of intervals": (
         lambda: rd.mod_add(rd.open_zarr("i.zarr"), 1, 5),
         "eval mod_add(a,1,5) a=i.zarr -o y",
         "no such operation; x.to_rns() makes an RNSArray",
-        "rnsdask convert SRC DST --to rns makes a store of residues",
+        "rnsdask convert SRC -o DST --to rns makes a store of residues",
     ),
     "bits of intervals": (
         lambda: rd.open_zarr("i.zarr") & 3,
         "eval a&3 a=i.zarr -o y",
         "no such operation; x.to_positional(bits) makes limbs",
-        "no such operation; rnsdask convert SRC DST --to positional --bits B makes limbs",
+        "no such operation; rnsdask convert SRC -o DST --to positional --bits B makes limbs",
     ),
     "limbs where residues are needed": (
         lambda: rd.convolve(rd.open_zarr("p.zarr"), rd.open_zarr("p.zarr")),
         "convolve p.zarr p.zarr -o y",
         "x.to_rns(moduli) makes residues of its numbers",
-        "rnsdask convert SRC DST --to rns makes residues of its numbers",
+        "rnsdask convert SRC -o DST --to rns makes residues of its numbers",
     ),
     "a store of limbs where residues are needed": (
         lambda: store.open_info("p.zarr"),
         "export --residues --moduli-list 3,5,7 p.zarr -",
         "x.to_rns(moduli) makes residues",
-        "rnsdask convert SRC DST --to rns makes residues",
+        "rnsdask convert SRC -o DST --to rns makes residues",
     ),
     "kinds that do not mix": (
         lambda: rd.open_zarr("x.zarr") + rd.open_zarr("i.zarr"),
         "eval a+b a=x.zarr b=i.zarr -o y",
         "IntervalRNSArray.from_rns(x) and to_rns() convert",
-        "rnsdask convert SRC DST --to interval or --to rns makes them of one kind",
+        "rnsdask convert SRC -o DST --to interval or --to rns makes them of one kind",
     ),
     "integers where elements are needed": (
         lambda: rd.ntt(rd.open_zarr("x.zarr")),
         "ntt x.zarr -o y",
         "rd.FieldArray.from_rns(x, fields) makes one",
-        "rnsdask convert SRC DST --to field makes one",
+        "rnsdask convert SRC -o DST --to field makes one",
     ),
     "moduli sets": (
         lambda: rd.open_zarr("x.zarr") + rd.open_zarr("o.zarr"),
         "eval a+b a=x.zarr b=o.zarr -o y",
         "; x.extend(y.moduli) makes them alike",
-        "; rnsdask extend SRC DST makes them alike",
+        "; rnsdask extend SRC -o DST makes them alike",
     ),
     "ranges": (
         lambda: rd.concatenate([rd.open_zarr("full.zarr"), rd.open_zarr("s.zarr")]),
@@ -270,7 +270,7 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         lambda: check_consecutive("x.zarr", ChunkPlan((2, 2), (2, 1))),
         "export columns.zarr -",
         "x.rechunk(chunks) makes such an array",
-        "rnsdask rechunk SRC DST --chunks N,... makes such an array",
+        "rnsdask rechunk SRC -o DST --chunks N,... makes such an array",
     ),
 }
 
@@ -309,7 +309,7 @@ def test_only_the_command_line_offers_its_debug_option() -> None:
 def test_extend_of_nothing_to_extend() -> None:
     message = fail("eval", "a+1", "a=p.zarr", "-o", "y", "--extend", status=2)
     assert message.startswith(
-        "--extend is for residues, and a holds none: limbs have no such operation; rnsdask convert SRC DST"
+        "--extend is for residues, and a holds none: limbs have no such operation; rnsdask convert SRC -o DST"
     )
 
 
@@ -320,8 +320,11 @@ def test_extend_of_nothing_to_extend() -> None:
         ("moduli --bits 64 --modulus-bits 40", "--modulus-bits must be from 2 to 32, got 40"),
         ("moduli --start 4 --count 3", "--start must be an odd integer from 3 to 2**32 - 1, got 4"),
         ("moduli --start 5 --count 0", "--count must be at least 1, got 0"),
-        ("rechunk x.zarr y --chunks foo", "--chunks must be 'auto', a size such as '64MiB'"),
-        ("convert x.zarr y --to positional --bits 1e9", "--bits must be from 1 to 1048576, got 1000000000"),
+        ("rechunk x.zarr -o y --chunks foo", "--chunks must be 'auto', a size such as '64MiB'"),
+        (
+            "convert x.zarr -o y --to positional --bits 1e9",
+            "--bits must be from 1 to 1048576, got 1000000000",
+        ),
         ("convolve f.zarr f.zarr -o y --overflow wrap", "so --overflow is not taken, got 'wrap'"),
         ("eval a*a a=f.zarr -o y --overflow wrap", "so --overflow is not taken, got 'wrap'"),
         ("eval a*a a=f.zarr -o y --overflow flag --mask m", "so --overflow is not taken, got 'flag'"),
@@ -330,9 +333,9 @@ def test_extend_of_nothing_to_extend() -> None:
             "compare x.zarr p.zarr",
             "x.zarr is a store of residues and p.zarr a store of limbs; rnsdask convert",
         ),
-        ("eval a+b a=x.zarr b=f.zarr -o y", "do not mix; rnsdask convert SRC DST --to field or --to rns"),
-        ("max f.zarr", "which this does not take; rnsdask convert SRC DST --to rns makes integers"),
-        ("det p.zarr", "rnsdask convert SRC DST --to rns makes residues of its numbers"),
+        ("eval a+b a=x.zarr b=f.zarr -o y", "do not mix; rnsdask convert SRC -o DST --to field or --to rns"),
+        ("max f.zarr", "which this does not take; rnsdask convert SRC -o DST --to rns makes integers"),
+        ("det p.zarr", "rnsdask convert SRC -o DST --to rns makes residues of its numbers"),
     ],
 )
 def test_parameters_and_types_are_options_and_stores(command: str, told: str) -> None:
@@ -405,7 +408,7 @@ def test_settings_are_options_of_commands() -> None:
 
 WORDS = [
     *wording.WAYS.values(),
-    *(f"rnsdask convert SRC DST {to}" for to in wording.CONVERSIONS.values() if to),
+    *(f"rnsdask convert SRC -o DST {to}" for to in wording.CONVERSIONS.values() if to),
 ]
 
 
@@ -427,16 +430,16 @@ def test_commands_and_options_of_ways_out_exist(words: str) -> None:
 @pytest.mark.parametrize(
     ("command", "way", "values"),
     [
-        ("eval a&3 a=f.zarr -o y.zarr", "convert f.zarr l.zarr --to rns", [1, 2, 3, 0]),
-        ("eval a//3 a=f.zarr -o y.zarr", "convert f.zarr l.zarr --to rns", [0, 0, 1, 1]),
+        ("eval a&3 a=f.zarr -o y.zarr", "convert f.zarr -o l.zarr --to rns", [1, 2, 3, 0]),
+        ("eval a//3 a=f.zarr -o y.zarr", "convert f.zarr -o l.zarr --to rns", [0, 0, 1, 1]),
     ],
 )
 def test_the_way_from_elements_works(command: str, way: str, values: list[int]) -> None:
     message = run(*command.split()).stderr
-    assert "rnsdask convert SRC DST --to rns" in message
+    assert "rnsdask convert SRC -o DST --to rns" in message
     run(*way.split(), "--overwrite")
     if "and of that --to positional --bits B" in message:
-        run("convert", "l.zarr", "m.zarr", "--to", "positional", "--bits", "64", "--overwrite")
+        run("convert", "l.zarr", "-o", "m.zarr", "--to", "positional", "--bits", "64", "--overwrite")
         Path("m.zarr").rename("l.zarr.new")
         command = command.replace("f.zarr", "l.zarr.new")
     run(*command.replace("f.zarr", "l.zarr").split(), "--overwrite")

@@ -245,7 +245,7 @@ RANGES: dict[str, tuple[Callable[[int], Any], int | None, int | None, str]] = {
         f"must be at least 1|--max-bits must be at most {MODULI.product.bit_length() - 1}",
     ),
     "--chunks": (
-        lambda n: command("rechunk", "x.zarr", "c.zarr", "--overwrite", "--chunks", n),
+        lambda n: command("rechunk", "x.zarr", "-o", "c.zarr", "--overwrite", "--chunks", n),
         1,
         None,
         "at least 1, or -1",

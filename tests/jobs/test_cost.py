@@ -72,7 +72,7 @@ READING = {
     "verify": ["verify", "x.zarr"],
     "topk": ["topk", "3", "x.zarr"],
     "compare": ["compare", "x.zarr", "x.zarr"],
-    "cummax": ["cummax", "x.zarr", "out.zarr"],
+    "cummax": ["cummax", "x.zarr", "-o", "out.zarr"],
     "eval": ["eval", "a > b", "a=x.zarr", "b=y.zarr", "-o", "out.zarr"],
     "eval --max": ["eval", "maximum(a, b)", "a=x.zarr", "b=y.zarr", "--max", "--argmax", "--sum"],
     "eval --count": ["eval", "a > b", "a=x.zarr", "b=y.zarr", "--count"],

@@ -88,13 +88,13 @@ JOBS = {
     "two": "eval -e b=a//2 -e c=a*a a=a -o b=y -o c=z",
     "divisor": "eval a//a a=a -o y",
     "intervals": "eval g*g g=g -o y",
-    "cumsum": "cumsum a y",
+    "cumsum": "cumsum a -o y",
     "convolve": "convolve a a -o y",
     "powmod": "powmod p -1 7 -o y",
     "batchgcd": "batchgcd p -o y",
-    "shrink": "shrink a y --bits 32",
-    "negative": "convert s y --to positional --unsigned",
-    "bits": "convert a y --to positional --bits 32",
+    "shrink": "shrink a -o y --bits 32",
+    "negative": "convert s -o y --to positional --unsigned",
+    "bits": "convert a -o y --to positional --bits 32",
     "positional": "eval p*p p=p -o y",
     "import": "import n y --bits 64 --chunk 128",
     "count": "import n y --bits 64 --chunk 128 --shape 1001",
@@ -237,7 +237,7 @@ def no_room(*_args: object) -> StoreAccessError:
     ],
 )
 @pytest.mark.parametrize(
-    "command", ["random y", "rechunk old y --chunks 100", "eval old+1 old=old -o y", "cumsum old y"]
+    "command", ["random y", "rechunk old -o y --chunks 100", "eval old+1 old=old -o y", "cumsum old -o y"]
 )
 def test_what_may_pass_leaves_what_can_be_resumed(
     command: str, error: Exception, stays: bool, monkeypatch: pytest.MonkeyPatch
@@ -311,18 +311,18 @@ def no_chunk(*_args: object, **_options: object) -> None:
     "command",
     [
         "eval a+1 a=a -o y",
-        "cumsum a y",
-        "cummax a y",
-        "shrink a y --bits 32",
-        "extend a y --bits 300",
-        "convert a y --to positional",
-        "convert a y --to interval",
+        "cumsum a -o y",
+        "cummax a -o y",
+        "shrink a -o y --bits 32",
+        "extend a -o y --bits 300",
+        "convert a -o y --to positional",
+        "convert a -o y --to interval",
         "convolve a a -o y",
         "powmod p 3 7 -o y",
-        "slice a y 3:700",
-        "rechunk a y --chunks 100",
+        "slice a -o y 3:700",
+        "rechunk a -o y --chunks 100",
         "concat a old -o y",
-        "reshape a y 7,143",
+        "reshape a -o y 7,143",
         "random y --count 9 --bits 64 --seed 1",
         "import n y --bits 64",
         "import m y --bits 64",

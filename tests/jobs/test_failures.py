@@ -202,13 +202,13 @@ JOBS: dict[str, list[str]] = {
     "values and mask": [*EXPRESSION, *WRITTEN, "--mask", "mask.zarr"],
     "bool": ["eval", "x < y", "x=x.zarr", "y=y.zarr", *WRITTEN],
     "resume": ["eval", "x - x % 2", "x=x.zarr", *WRITTEN, "--resume"],
-    "cumsum": ["cumsum", "small.zarr", "out.zarr"],
-    "cummax": ["cummax", "x.zarr", "out.zarr"],
-    "extend": ["extend", "x.zarr", "out.zarr", "--bits", "200"],
-    "convert": ["convert", "x.zarr", "out.zarr", "--to", "interval"],
+    "cumsum": ["cumsum", "small.zarr", "-o", "out.zarr"],
+    "cummax": ["cummax", "x.zarr", "-o", "out.zarr"],
+    "extend": ["extend", "x.zarr", "-o", "out.zarr", "--bits", "200"],
+    "convert": ["convert", "x.zarr", "-o", "out.zarr", "--to", "interval"],
     "concat": ["concat", "x.zarr", "y.zarr", "-o", "out.zarr"],
-    "slice": ["slice", "x.zarr", "out.zarr", "::-1"],
-    "rechunk": ["rechunk", "x.zarr", "out.zarr", "--chunks", "384"],
+    "slice": ["slice", "x.zarr", "-o", "out.zarr", "::-1"],
+    "rechunk": ["rechunk", "x.zarr", "-o", "out.zarr", "--chunks", "384"],
     "prod": ["prod", "x.zarr", "--overflow", "flag"],
     "ntt": ["ntt", "f.zarr", "-o", "out.zarr", "--negacyclic"],
 }
@@ -662,7 +662,7 @@ def test_a_resumed_job_reads_what_is_there() -> None:
 INTERRUPTED = {
     "mask": ["eval", "2**30*x", "x=x.zarr", "-o", "out.zarr", "--overflow", "flag", "--mask", "mask.zarr"],
     "int8": ["eval", "sign(x - 2**99)", "x=x.zarr", "-o", "out.zarr", "--overflow", "wrap"],
-    "cumsum": ["cumsum", "small.zarr", "out.zarr"],
+    "cumsum": ["cumsum", "small.zarr", "-o", "out.zarr"],
 }
 
 
@@ -762,7 +762,7 @@ def test_what_cannot_be_resumed() -> None:
     place = ["-o", "out.zarr", "--resume"]
     before = outputs()
     for name, text in {"few": "shape", "signed": "signed", "wide": "moduli", "long": "chunks"}.items():
-        for job_of in (["eval", "x", f"x={name}.zarr", *place], ["cummax", f"{name}.zarr", *place[1:]]):
+        for job_of in (["eval", "x", f"x={name}.zarr", *place], ["cummax", f"{name}.zarr", *place]):
             message = fail(*job_of)
             assert f"out.zarr: it cannot be resumed: its {text}: " in message, job_of
     assert "it cannot be resumed: its bound: None; of the job: 9" in fail(
@@ -789,7 +789,7 @@ def test_what_cannot_be_resumed() -> None:
 WRITING = {
     "random": ["random", "y.zarr", *RANDOM],
     "import": ["import", "n.txt", "y.zarr", "--bits", "64", "--chunk", "128"],
-    "cumsum": ["cumsum", "x.zarr", "y.zarr"],
+    "cumsum": ["cumsum", "x.zarr", "-o", "y.zarr"],
     "eval": ["eval", "x // 2", "x=x.zarr", "-o", "y.zarr"],
     "comparison": ["eval", "x > 2", "x=x.zarr", "-o", "y.zarr"],
 }

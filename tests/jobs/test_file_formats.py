@@ -204,10 +204,10 @@ def test_stores_under_names_of_files(name: str, store: str) -> None:
     for args in (
         ["import", "n", name, "--bits", 64],
         ["eval", "a+a", f"a={store}", "-o", name],
-        ["extend", store, name, "--bits", 128],
-        ["rechunk", store, name, "--chunks", 128],
+        ["extend", store, "-o", name, "--bits", 128],
+        ["rechunk", store, "-o", name, "--chunks", 128],
         ["random", name, "--count", 5, "--bits", 64],
-        ["cumsum", store, name],
+        ["cumsum", store, "-o", name],
     ):
         message = fail(*args, status=2)
         assert message.startswith(f"{name}: its name is that of "), args

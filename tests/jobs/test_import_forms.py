@@ -189,7 +189,7 @@ def test_wide_records_are_written_and_read_a_few_at_a_time(
     Path("n").write_bytes(TEXT)
     succeed("import", "n", "x.zarr", "--bits", 128)
     if intervals:
-        succeed("convert", "x.zarr", "g.zarr", "--to", "interval")
+        succeed("convert", "x.zarr", "-o", "g.zarr", "--to", "interval")
     width, most = 100_000, []
     converted = exporting.binary_records
 
@@ -227,7 +227,7 @@ def test_big_endian_records_go_in_and_out(width: int, to: str | None) -> None:
         source = "x.zarr"
         if to:
             bits = ["--bits", 72] if to == "positional" else []
-            succeed("convert", "x.zarr", "y.zarr", "--to", to, "--overwrite", *bits)
+            succeed("convert", "x.zarr", "-o", "y.zarr", "--to", to, "--overwrite", *bits)
             source = "y.zarr"
         succeed("export", source, "out.bin", "--overwrite", *how)
         assert Path("out.bin").read_bytes() == records

@@ -380,12 +380,12 @@ def test_cyclic_convolution_from_raw_integers_to_printed_numbers() -> None:
     fields = ["--bits", 2 * bits + 8, "--ntt-length", length]  # 64 products of 80 bits, and a sign
     succeed("import", "a.txt", "a.zarr", *fields)
     succeed("import", "b.txt", "integers.zarr")
-    succeed("convert", "integers.zarr", "b.zarr", "--to", "field", *fields)
+    succeed("convert", "integers.zarr", "-o", "b.zarr", "--to", "field", *fields)
     for name in ("a", "b"):
         succeed("ntt", f"{name}.zarr", "-o", f"{name}-hat.zarr")
     succeed("eval", "a*b", "a=a-hat.zarr", "b=b-hat.zarr", "-o", "c-hat.zarr")
     succeed("ntt", "c-hat.zarr", "-o", "c.zarr", "--inverse")
-    succeed("convert", "c.zarr", "result.zarr", "--to", "rns", "--signed")
+    succeed("convert", "c.zarr", "-o", "result.zarr", "--to", "rns", "--signed")
     expected = [sum(a[i] * b[(k - i) % length] for i in range(length)) for k in range(length)]
     assert [int(line) for line in succeed("export", "result.zarr", "-").split()] == expected
     printed = succeed("head", "result.zarr", "-n", 2)
@@ -412,11 +412,13 @@ def test_what_fields_do_not_have() -> None:
     assert "max is for integers, and these are elements of fields" in fail(*of_max, status=2)
     extended = ("eval", "a*a", "a=f.zarr", "-o", "o.zarr", "--extend")
     assert "--extend is for residues" in fail(*extended, status=2)
-    assert "rnsdask convert SRC DST --to rns" in fail("max", "f.zarr")
+    assert "rnsdask convert SRC -o DST --to rns" in fail("max", "f.zarr")
     mixed = ("eval", "a + b", "a=f.zarr", "b=x.zarr", "-o", "o.zarr")
     assert "do not mix" in fail(*mixed, status=2)
     for options in (["--to", "field"], ["--to", "rns", "--primes", "97"]):
-        assert "--to field goes with --primes" in fail("convert", "x.zarr", "o.zarr", *options, status=2)
-    assert "its integers" not in fail("convert", "f.zarr", "o.zarr", "--to", "interval", status=2)
-    succeed("convert", "f.zarr", "x2.zarr", "--to", "rns")
+        assert "--to field goes with --primes" in fail(
+            "convert", "x.zarr", "-o", "o.zarr", *options, status=2
+        )
+    assert "its integers" not in fail("convert", "f.zarr", "-o", "o.zarr", "--to", "interval", status=2)
+    succeed("convert", "f.zarr", "-o", "x2.zarr", "--to", "rns")
     assert succeed("export", "x2.zarr", "-") == succeed("export", "f.zarr", "-")

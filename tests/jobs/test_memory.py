@@ -178,7 +178,7 @@ JOBS: dict[str, tuple[Callable[[], None], list[str]]] = {
     "gcd of many moduli": (MANY, ["gcd", "x.zarr"]),
     "lcm": (MANY, ["lcm", "x.zarr"]),
     "prod": (NEAR, ["prod", "x.zarr", "--overflow", "flag"]),
-    "sort": (NEAR, ["sort", "x.zarr", "out.zarr"]),
+    "sort": (NEAR, ["sort", "x.zarr", "-o", "out.zarr"]),
     "topk": (NEAR, ["topk", "400000", "x.zarr", "--json"]),
     "group": (NEAR, ["group", "x.zarr", "--by", "labels.npy", "--op", "max", *OUT]),
     "eval of cases": (NEAR, ["eval", "where(a < b, a + b, a // 3)", *TWO]),
@@ -225,7 +225,7 @@ def test_a_sort_in_runs_is_not_above_its_part_of_memory(
     limit, log = 2 * 920 * 2**20, Path("log")
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_RSS, ({limit}, {limit}))"
     done = subprocess.run(
-        [sys.executable, "-c", limited + MEASURED, "sort", "x.zarr", "y.zarr", "--log-json", str(log)],
+        [sys.executable, "-c", limited + MEASURED, "sort", "x.zarr", "-o", "y.zarr", "--log-json", str(log)],
         capture_output=True,
         text=True,
         timeout=500,
@@ -331,7 +331,8 @@ def need(work: Work, threads: int, *, device: int | None = None) -> int:
 
 
 @pytest.mark.parametrize(
-    "command", ["rechunk x y --chunks -1,-1", "det x", "charpoly x -o y", "ntt x -o y", "eval a+a a=x -o y"]
+    "command",
+    ["rechunk x -o y --chunks -1,-1", "det x", "charpoly x -o y", "ntt x -o y", "eval a+a a=x -o y"],
 )
 def test_plans_count_what_chunks_have_beyond_their_axes(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -26,9 +26,9 @@ CHAIN: dict[str, list[object]] = {
     "eval": ["eval", "x**2 + k", "x=x.zarr", "k=x.zarr", "-o", "y.zarr"],
     "mask": ["eval", "x*x - 7", "x=x.zarr", "-o", "m.zarr", "--mask", "mask.zarr", "--overflow", "flag"],
     "several": ["eval", "-e", "a=x+1", "-e", "b=x+2", "x=x.zarr", "-o", "a=a.zarr", "-o", "b=b.zarr"],
-    "sort": ["sort", "y.zarr", "s.zarr"],
-    "scan": ["cumsum", "x.zarr", "c.zarr"],
-    "slice": ["slice", "s.zarr", "part.zarr", "3:9"],
+    "sort": ["sort", "y.zarr", "-o", "s.zarr"],
+    "scan": ["cumsum", "x.zarr", "-o", "c.zarr"],
+    "slice": ["slice", "s.zarr", "-o", "part.zarr", "3:9"],
 }
 
 
@@ -163,7 +163,7 @@ def test_a_refusal_says_what_differs_of_the_options(tmp_path: Path) -> None:
     assert ": expression: x**3 + k, was x**2 + k; replace" in fail("eval", "x**3 + k", *words)
     both = fail("eval", "x**3 + k", *words, "--overflow", "wrap")
     assert ": expression: x**3 + k, was x**2 + k; overflow: wrap, was raise; replace" in both
-    assert ": operation: cumsum, was eval" in fail("cumsum", "x.zarr", "y.zarr", "--resume")
+    assert ": operation: cumsum, was eval" in fail("cumsum", "x.zarr", "-o", "y.zarr", "--resume")
     assert "chunks: 64, was 128" in fail("import", "n.txt", "x.zarr", "--bits", 64, "--chunk", 64, "--resume")
 
 

@@ -276,7 +276,7 @@ def test_exports_that_are_refused() -> None:
     rd.from_ints([1, -2], rd.IntervalRNS(rd.ModuliSet([7, 11]))).to_zarr("i.zarr")
     message = fail("export", "--residues", "i.zarr", "o.npy")
     assert "i.zarr: it holds numbers of IntervalRNS(" in message
-    assert "; rnsdask convert SRC DST --to rns makes residues of them" in message
+    assert "; rnsdask convert SRC -o DST --to rns makes residues of them" in message
     assert not Path("o.npy").exists()
     assert "not several" in fail("export", "--residues", "--hex", "x.zarr", "o.npy", status=2)
     assert "need --residues" in fail("export", "x.zarr", "o.npy", "--axis", "-1", status=2)

@@ -33,9 +33,9 @@ JOBS = {
     "eval with a mask": "eval x*x x=x -o o --overflow flag --mask m",
     "eval of several": "eval -e s=x+1 -e p=s*s -e c=s<9 x=x -o s=o -o p=p -o c=m",
     "comparison": "eval x<9 x=x -o o",
-    "intervals": "convert x o --to interval",
-    "cumsum": "cumsum x o",
-    "slice": "slice x o 5:200",
+    "intervals": "convert x -o o --to interval",
+    "cumsum": "cumsum x -o o",
+    "slice": "slice x -o o 5:200",
     "ntt": "ntt f -o o",
     "rref": "rref matrix -o o --denominators m",
     "solve": "solve matrix matrix -o o --denominators m",
@@ -50,8 +50,8 @@ OTHERS = {
     "eval with a mask": "eval x*x x=x -o m --overflow flag --mask o",
     "eval of several": "eval -e s=x+1 -e p=s*s -e c=s<9 x=x -o s=p -o p=o -o c=m",
     "comparison": "eval x<8 x=x -o o",
-    "intervals": "convert signed o --to interval",
-    "cumsum": "cummax x o",
+    "intervals": "convert signed -o o --to interval",
+    "cumsum": "cummax x -o o",
     "ntt": "ntt f -o o --inverse",
     "rref": "rref matrix -o m --denominators o",
     "solve": "solve matrix matrix -o m --denominators o",
@@ -192,7 +192,7 @@ def test_masks_and_intervals_that_were_changed() -> None:
     assert "its mask m is not; replace both with --overwrite" in fail(*job, "--resume")
     succeed(*job, "--resume", "--overwrite")
     assert not zarr.open_array("m")[:].any()
-    job = ["convert", "x", "g", "--to", "interval", "--resume"]
+    job = ["convert", "x", "-o", "g", "--to", "interval", "--resume"]
     succeed(*job)
     Path("g/c/0/2").unlink()
     assert "chunks of it are missing" in fail(*job)
@@ -349,7 +349,7 @@ def test_what_begins_anew_or_goes_on_with_both_options(monkeypatch: pytest.Monke
         ("import - x", {"resume": False, "source": "-"}, ""),
         ("eval x x=a -o b --overwrite", {"resume": False, "outputs": ("b",)}, None),
         ("eval x x=a --max", {"resume": False, "outputs": ()}, ""),
-        ("slice x y -- -5:", {"resume": False}, "slice x y --resume -- -5:"),
+        ("slice x -o y -- -5:", {"resume": False}, "slice x -o y --resume -- -5:"),
         ("random x", {"resume": False, "seed": None}, "random x --resume --seed 17"),
         ("max x", {"checkpoint": None}, ""),
         ("max x --checkpoint c", {"checkpoint": Path("c")}, "max x --checkpoint c"),
@@ -435,7 +435,7 @@ def test_object_stores(job: str, url: str) -> None:
 
 
 def test_what_info_and_verify_say() -> None:
-    for job, path in (("eval x x=x -o o", "o"), ("convert x g --to interval", "g")):
+    for job, path in (("eval x x=x -o o", "o"), ("convert x -o g --to interval", "g")):
         succeed(*job.split(), "--no-progress")
         told = json.loads(Path(path, store.location.JOB_KEY).read_text())["job"]
         assert f"\njob        {told}\n" in succeed("info", path)

@@ -58,9 +58,9 @@ def test_runs_give_the_bytes_of_a_sort_in_memory(
 ) -> None:
     values = NUMBERS[numbers](1000)
     rd.from_ints(values, MODULI, chunks=150).to_zarr("x")
-    assert as_json("sort", "x", "expected")["bytes_read"] == rd.open_zarr("x").nbytes
+    assert as_json("sort", "x", "-o", "expected")["bytes_read"] == rd.open_zarr("x").nbytes
     in_runs(monkeypatch, *LAYOUTS[layout])
-    assert as_json("sort", "x", "y")["bytes_read"] == 2 * rd.open_zarr("x").nbytes
+    assert as_json("sort", "x", "-o", "y")["bytes_read"] == 2 * rd.open_zarr("x").nbytes
     assert rd.open_zarr("y").to_ints().tolist() == sorted(values)
     assert words_of("y") == words_of("expected")
     assert sorted(path.name for path in Path().iterdir()) == ["expected", "x", "y"]
@@ -82,7 +82,7 @@ def test_runs_of_numbers_of_every_kind(kind: str, monkeypatch: pytest.MonkeyPatc
             writer.write_chunk((k,), x.words.blocks[0, k].compute())
         writer.finish()
     in_runs(monkeypatch, 4, 128)
-    succeed("sort", "x", "y")
+    succeed("sort", "x", "-o", "y")
     assert rd.open_zarr("y").to_ints().tolist() == sorted(values)
     assert rd.open_zarr("y").chunks == rd.open_zarr("x").chunks
 
@@ -90,7 +90,7 @@ def test_runs_of_numbers_of_every_kind(kind: str, monkeypatch: pytest.MonkeyPatc
 def test_runs_beside_an_output_in_an_object_store(monkeypatch: pytest.MonkeyPatch) -> None:
     rd.from_ints(NUMBERS["any"](500), MODULI, chunks=100).to_zarr("x")
     in_runs(monkeypatch, 2, 128)
-    succeed("sort", "x", "memory://sorting/y")
+    succeed("sort", "x", "-o", "memory://sorting/y")
     assert rd.open_zarr("memory://sorting/y").to_ints().tolist() == sorted(NUMBERS["any"](500))
     assert [path.rpartition("/")[2] for path in fsspec.filesystem("memory").ls("/sorting", detail=False)] == [
         "y"
@@ -111,7 +111,7 @@ def test_chunks_are_read_once_and_pieces_little_more(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(store, "read_chunk", read)
     in_runs(monkeypatch, 4, 128)
-    succeed("sort", "x", "y")
+    succeed("sort", "x", "-o", "y")
     assert numbers["x"] == info.count
     # Samples, and for each of 4 blocks of 4 runs at most a piece at either end, and an interval of samples.
     assert info.count < numbers["between"] <= info.count + 4 * 128 + 16 * 2 * (128 + 2**13 // 64)
@@ -135,16 +135,16 @@ def test_a_sort_in_runs_goes_on(written: int, monkeypatch: pytest.MonkeyPatch) -
     """Killed in the first pass, which writes 16 pieces, or in the second."""
     values = NUMBERS["any"](1000)
     rd.from_ints(values, MODULI, chunks=150).to_zarr("x")
-    succeed("sort", "x", "expected")
+    succeed("sort", "x", "-o", "expected")
     in_runs(monkeypatch, 2, 128)
     with monkeypatch.context() as patched, dask.config.set(num_workers=1):
         patched.setattr(store.StoreWriter, "write_chunk", failing(written, RuntimeError("a device")))
-        fail("sort", "x", "y", "--retries", 0)
+        fail("sort", "x", "-o", "y", "--retries", 0)
     assert len([path for path in Path().iterdir() if path.name.startswith("y")]) == 2
-    succeed("sort", "x", "y", "--resume")
+    succeed("sort", "x", "-o", "y", "--resume")
     assert words_of("y") == words_of("expected")
     assert sorted(path.name for path in Path().iterdir()) == ["expected", "x", "y"]
-    assert "nothing to do" in succeed("sort", "x", "y", "--resume")
+    assert "nothing to do" in succeed("sort", "x", "-o", "y", "--resume")
 
 
 @pytest.mark.parametrize("written", [5, 18])
@@ -154,7 +154,7 @@ def test_a_full_disk_leaves_nothing(written: int, monkeypatch: pytest.MonkeyPatc
     with dask.config.set(num_workers=1):
         full = OSError(errno.ENOSPC, "No space left on device")
         monkeypatch.setattr(store.StoreWriter, "write_chunk", failing(written, full))
-        assert "No space left" in fail("sort", "x", "y")
+        assert "No space left" in fail("sort", "x", "-o", "y")
     assert [path.name for path in Path().iterdir()] == ["x"]
 
 
@@ -165,8 +165,8 @@ def test_a_sort_in_memory_goes_on_with_what_one_in_runs_began(monkeypatch: pytes
     with monkeypatch.context() as patched, dask.config.set(num_workers=1):
         in_runs(patched, 2, 128)
         patched.setattr(store.StoreWriter, "write_chunk", failing(18, RuntimeError("a device")))
-        fail("sort", "x", "y", "--retries", 0)
-    assert "kept" in succeed("sort", "x", "y", "--resume")
+        fail("sort", "x", "-o", "y", "--retries", 0)
+    assert "kept" in succeed("sort", "x", "-o", "y", "--resume")
     assert rd.open_zarr("y").to_ints().tolist() == sorted(values)
     assert sorted(path.name for path in Path().iterdir()) == ["x", "y"]
 

@@ -288,7 +288,10 @@ def test_damaged_and_strange_checkpoints() -> None:
         record = next(Path("kept/records.partial/c").glob("5/*/*"))
         damage(record)
         assert as_json("rank", "x", "--checkpoint", "kept")["values"] == expected
-    assert "it was begun by another job" in fail("rank", "y", "--checkpoint", "kept")
+    refusal = fail("rank", "y", "--checkpoint", "kept")
+    assert refusal.startswith("kept: the checkpoint cannot be continued: ")
+    assert "it was begun by another job" in refusal
+    assert refusal.endswith("remove it, or give another folder")
     Path("other").mkdir()
     Path("other/mine").touch()
     assert "it is not a checkpoint, but a folder with other files" in fail(

@@ -11,7 +11,7 @@ import rnsdask as rd
 @pytest.mark.slow
 def test_a_job_takes_only_what_it_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rd.from_ints([3, 1, 2]).to_zarr(tmp_path / "y")
-    monkeypatch.setitem(check_gpu.ALL_JOBS, "sort", "sort y OUTPUT")
+    monkeypatch.setitem(check_gpu.ALL_JOBS, "sort", "sort y -o OUTPUT")
     (tmp_path / "cpu-sort-of-integers").mkdir()
     of_another = tmp_path / "cpu-sort-of-integers" / "0"
     of_another.write_text("is being written")

@@ -531,7 +531,7 @@ def test_few_tasks_read_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(rd.JobError, match="3000 chunks are too many"):
         rd.open_zarr("x.zarr", chunks=((5, 2995),), part=1)
     assert rd.open_zarr("x.zarr", chunks=1000).to_ints().tolist() == list(range(3000))
-    succeed("rechunk", "x.zarr", "y.zarr", "--chunks", 1000)
+    succeed("rechunk", "x.zarr", "-o", "y.zarr", "--chunks", 1000)
     assert rd.open_zarr("y.zarr").to_ints().tolist() == list(range(3000))
 
 

@@ -287,7 +287,7 @@ KINDS = {
     "random": ["random", "x.zarr", *RANDOM, "--seed", "4"],
     "eval": ["eval", "3*s", "s=s.zarr", "-o", "x.zarr", "--overflow", "flag", "--mask", "mask.zarr"],
     "bool": ["eval", "s % 2 == 0", "s=s.zarr", "-o", "x.zarr"],
-    "cummax": ["cummax", "s.zarr", "x.zarr"],
+    "cummax": ["cummax", "s.zarr", "-o", "x.zarr"],
 }
 
 

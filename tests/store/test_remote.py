@@ -157,7 +157,7 @@ def test_commands_over_http(web: WebServer) -> None:
     refusal = f"{web.url}/y.zarr: it cannot be written: stores on HTTP servers are read-only"
     for options in (["--overwrite"], ["--resume"], []):
         assert fail("random", f"{web.url}/y.zarr", *RANDOM, *options) == refusal
-    assert fail("cummax", "x.zarr", f"{web.url}/y.zarr") == refusal
+    assert fail("cummax", "x.zarr", "-o", f"{web.url}/y.zarr") == refusal
     assert fail("eval", "a > 0", "a=x.zarr", "-o", f"{web.url}/y.zarr") == refusal
     with pytest.raises(StoreError, match="read-only"):
         rd.IntervalRNSArray.from_ints([1], MODULI).to_zarr(f"{web.url}/y.zarr")

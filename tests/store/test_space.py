@@ -65,12 +65,12 @@ WHOLE = 8 * (12 * 128 + 4)
     [
         ("random y --count 1000 --bits 64 --chunk 128 --seed 1", WHOLE),
         ("import n y --bits 64 --chunk 128 --shape 1000", WHOLE),
-        ("rechunk a y --chunks 100", 10 * 1204),
-        ("extend a y --bits 128", 8 * (5 * 4 * 128 + 4)),
-        ("cumsum a y", WHOLE),
+        ("rechunk a -o y --chunks 100", 10 * 1204),
+        ("extend a -o y --bits 128", 8 * (5 * 4 * 128 + 4)),
+        ("cumsum a -o y", WHOLE),
         ("eval a+1 a=a -o y", WHOLE),
         ("eval a<5 a=a -o y", 8 * (128 + 4)),
-        ("convert a y --to interval", 1000 * 4 * 10),
+        ("convert a -o y --to interval", 1000 * 4 * 10),
         ("eval -e b=a//2 -e c=a//3 a=a -o b=y -o c=z", 2 * WHOLE),
     ],
 )
