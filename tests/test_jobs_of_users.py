@@ -5,6 +5,7 @@ Those that docs/jobs.md does are in tests/test_first_jobs.py; Make and Snakemake
 
 import csv
 import itertools
+import json
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +16,7 @@ import gmpy2
 import numpy as np
 import pandas as pd
 import pytest
-from commands import as_json, succeed, values_in
+from commands import as_json, fail, succeed
 from distributed import Client, LocalCluster
 
 import rnsdask as rd
@@ -63,15 +64,20 @@ def test_batches_of_signatures() -> None:
     assert (signed != rd.array(signatures)).nonzero()[0].tolist() == [13]
 
 
-def test_data_greater_than_the_memory_given() -> None:
-    succeed(
-        "random", "x.zarr", "--count", 10**6, "--bits", 90, "--seed", 1, "--chunk", 20_000, "--no-progress"
-    )
-    values = sorted(values_in("x.zarr"))
-    done = as_json("sort", "x.zarr", "-o", "sorted.zarr", "--memory", "20MB")
-    assert done["bytes_read"] == 2 * rd.open_zarr("x.zarr").nbytes  # in runs, and merged
-    assert values_in("sorted.zarr") == values
-    assert as_json("sum", "x.zarr", "--memory", "20MB")["value"] == str(sum(values))
+def test_data_under_a_limit_of_memory() -> None:
+    """A store of many chunks is read a few at a time, as the plan says that the limit allows."""
+    numbers = [pow(3, k, 2**127 - 1) for k in range(20_000)]
+    rd.from_ints(numbers, chunks=500).to_zarr("x.zarr")
+    job = ["eval", "x*x + 1", "x=x.zarr", "--sum", "--max", "--extend", "--memory"]
+    found = as_json(*job, "500MB", "--log-json", "log.jsonl")["results"]
+    assert found["sum"]["value"] == str(sum(v * v + 1 for v in numbers))
+    assert found["max"]["value"] == str(max(numbers) ** 2 + 1)
+    events = map(json.loads, Path("log.jsonl").read_text().splitlines())
+    (plan,) = (event for event in events if event["event"] == "plan")
+    assert plan["host"] <= plan["host_limit"] == 500 * 10**6
+    assert "does not fit into the memory of this process" in fail(*job, "1MB")
+    for size in ("17", "0GB", "many"):
+        assert "--memory must be a size with its unit, such as 4GiB" in fail(*job, size, status=2)
 
 
 def test_the_same_on_a_cluster() -> None:

@@ -206,7 +206,7 @@ def filter_(
     stores = _read_pairs(words, "STORE")
     if "x" in stores:
         refuse("x stands for SRC itself; give the other store another name")
-    if _INDEX.fullmatch(condition):
+    if _INDEX.fullmatch(condition.strip()):
         refuse(f"{condition.strip()!r:.60} is an index, no condition such as 'x > 5'; rnsdask slice takes it")
     written = _read_outputs((path,), (), named=False)
     texts = {_SINGLE: f"x[{condition}]"}

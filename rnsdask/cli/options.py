@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial, reduce, wraps
 from inspect import signature
 from io import BytesIO
@@ -191,7 +191,7 @@ def _output_by(
             context = click.get_current_context()
             given = context.params.pop("output_argument", ())
             options.pop("output_argument", None)
-            options[name] = context.params[name] = _one_output(argument, given, options[name], what)
+            options[name] = context.params[name] = _one_output(argument, given, options[name], what, metavar)
             return command(**options)
 
         if argument is not None:
@@ -207,7 +207,9 @@ def _output_by(
     return decorate
 
 
-def _one_output(argument: type[click.Argument] | None, given: Any, path: str | None, what: str) -> str:
+def _one_output(
+    argument: type[click.Argument] | None, given: Any, path: str | None, what: str, metavar: str
+) -> str:
     """Return the output that is given once, by the option or as an argument."""
     if len(given) > 1 or (given and path is not None):
         extra = given[1] if len(given) > 1 else given[0]
@@ -215,7 +217,8 @@ def _one_output(argument: type[click.Argument] | None, given: Any, path: str | N
     if path is not None:
         return path
     if not given:
-        raise click.UsageError("Missing option '-o' / '--output'.", click.get_current_context())
+        missing = f"argument '{metavar}'" if argument is _OutputArgument else "option '-o' / '--output'"
+        raise click.UsageError(f"Missing {missing}.", click.get_current_context())
     if argument is _FormerArgument:
         from rnsdask.core.messages import tell
 
@@ -435,36 +438,25 @@ def with_log(command: _Function) -> _Function:
     return wrapped
 
 
-def _read_size(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
-    if value is None:
-        return None
-    from dask.utils import parse_bytes
-
-    try:
-        size = int(parse_bytes(value))
-    except ValueError:
-        size = 0
-    if size < 1 or value.strip().isdecimal():
-        raise click.BadParameter(f"it must be a size with its unit, such as 4GiB, got {value!r:.80}")
-    return size
-
-
 def with_memory(command: _Function) -> _Function:
     """Run a command within the memory of ``--memory``."""
 
     @_other(
         "--memory",
         metavar="SIZE",
-        callback=_read_size,
         help="Memory that this process may take, such as 4GiB.  [default: the host's]",
     )
     @wraps(command)
-    def wrapped(memory: int | None, **rest: Any) -> Any:
+    def wrapped(memory: str | None, **rest: Any) -> Any:
         if memory is None:
             return command(**rest)
-        import dask
+        from rnsdask.cluster.limits import limited_memory
 
-        with dask.config.set({"rnsdask.memory": memory}):
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(limited_memory(memory))
+            except ValueError:
+                refuse(f"--memory must be a size with its unit, such as 4GiB, got {memory!r:.80}")
             return command(**rest)
 
     return wrapped

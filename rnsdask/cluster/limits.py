@@ -1,6 +1,7 @@
 """Memory that this process may use, and the check that a graph of so many chunks fits into it."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import dask
@@ -29,6 +30,17 @@ _OF_CONTROL_GROUP = [
     )
 ]
 """Files with limits in bytes of the process's control group, of versions 2 and 1; other text is no limit."""
+
+
+@contextmanager
+def limited_memory(size: str) -> Iterator[None]:
+    """Limit the memory of this process in the context, such as ``"4GiB"``; ValueError for other text."""
+    text = size.strip()
+    most = 0 if text.isdecimal() else int(parse_bytes(text))
+    if most < 1:
+        raise ValueError("it has no unit, or is 0")
+    with dask.config.set({"rnsdask.memory": most}):
+        yield
 
 
 def process_limit() -> int:

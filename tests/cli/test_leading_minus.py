@@ -108,7 +108,7 @@ def test_values_of_options_and_what_follows_two_dashes() -> None:
     rd.from_ints(A, MS, True).to_zarr("-a.zarr")
     succeed("eval", "-o", "-out.zarr", "-a", "a=-a.zarr")
     assert values_in("./-out.zarr") == [-a for a in A]
-    succeed("slice", "--", "-a.zarr", "-b.zarr", "-1:")
+    succeed("slice", "-o", "-b.zarr", "--", "-a.zarr", "-1:")
     assert values_in("./-b.zarr") == A[-1:]
     succeed("concat", "--axis", "-1", "-o", "c.zarr", "a.zarr", "h.zarr")
     assert values_in("c.zarr") == A + H

@@ -56,5 +56,5 @@ def test_commands_that_take_both() -> None:
     succeed("random", "-o", "c.zarr", "--count", 5, "--bits", 64, "--seed", 1)
     succeed("random", "d.zarr", "--count", 5, "--bits", 64, "--seed", 1)
     assert values_in("c.zarr") == values_in("d.zarr")
-    assert "Missing option '-o'" in fail("random", "--count", 5, "--bits", 64, status=2)
+    assert "Missing argument 'STORE'" in fail("random", "--count", 5, "--bits", 64, status=2)
     assert "Got unexpected extra argument (f.zarr)" in fail("import", "n.txt", "e.zarr", "f.zarr", status=2)
