@@ -59,4 +59,5 @@ def permanents(words: Array, moduli: ModuliSet) -> Array:
 def _columns_of_step(words: Array) -> int:
     """Return how many columns have sets whose sums are in memory at once."""
     room = STEP_WORDS // max(math.prod(words.shape[:-1]), 1)
-    return min(words.shape[-1], max(room.bit_length() - 1, 0))
+    columns: int = min(words.shape[-1], max(room.bit_length() - 1, 0))
+    return columns
