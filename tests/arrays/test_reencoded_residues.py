@@ -323,9 +323,8 @@ def test_commands_keep_where_numbers_came_from(imported):
     ):
         result = call(*words, "--overwrite")
         assert result.exit_code == 0, result.output
-        assert rd.open_zarr(
-            words[-1] if words[0] in ("eval", "concat") else words[2]
-        ).system.source == WideModuli(tuple(PRIMES)), words
+        output = words[words.index("-o") + 1]
+        assert rd.open_zarr(output).system.source == WideModuli(tuple(PRIMES)), words
 
 
 def test_info_says_where_numbers_came_from(imported):

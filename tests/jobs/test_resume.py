@@ -409,7 +409,7 @@ def url() -> Iterator[str]:
     fsspec.filesystem("memory").rm("/test-resume", recursive=True)
 
 
-@pytest.mark.parametrize("job", ["eval x*x x=x -o", "eval x<9 x=x -o", "convert x --to interval"])
+@pytest.mark.parametrize("job", ["eval x*x x=x -o", "eval x<9 x=x -o", "convert x --to interval -o"])
 def test_object_stores(job: str, url: str) -> None:
     command = [*job.split(), url, "--no-progress"]
     succeed(*command, "--resume")
