@@ -34,6 +34,9 @@ constexpr i64 kBand = 128;
 constexpr i64 kFewRows = 64;
 constexpr i64 kFewWords = 2 * kFewRows * kFewRows;
 
+// Words from which on a matrix is worked on where its result goes, not in a copy of whole vectors.
+constexpr i64 kGreatWords = i64{1} << 18;
+
 i64 round_down(i64 x) { return x / kLanes * kLanes; }
 i64 round_up(i64 x) { return round_down(x + kLanes - 1); }
 
@@ -66,29 +69,35 @@ RNS_VECTORISED void subtract_words(const u32* x, i64 count, u32 last, u32* __res
   for (i64 k = 0; k < count; ++k) y[k] = mod_sub(y[k], x[k], last);
 }
 
-// A matrix modulo p that is worked on; one after another in the same memory.
+// A matrix modulo p that is worked on; one after another in the same memory, or each where its result goes.
 class Working {
  public:
-  Working(i64 rows, i64 columns, Modulus m)
+  Working(i64 rows, i64 columns, Modulus m, bool is_in_place = false)
       : rows_(rows),
         columns_(columns),
-        stride_(round_up(columns)),
+        stride_(is_in_place ? columns : round_up(columns)),
         m_(m),
-        words_(rows * stride_ + kLanes),
-        pivot_(stride_ + kLanes),
+        own_(is_in_place ? 0 : rows * stride_ + kLanes),
+        words_(own_.data()),
+        pivot_(round_up(columns) + kLanes),
         factors_(rows) {}
+  Working(Working&&) = default;
 
-  void load(View x) {
+  // Copies a matrix, to `out` if it is in place; it may be there already.
+  void load(View x, u32* out = nullptr) {
+    if (own_.empty()) words_ = out;
+    if (x.data == words_ && x.row_step == stride_ && x.column_step == 1) return;
     for (i64 i = 0; i < rows_; ++i) {
       for (i64 j = 0; j < columns_; ++j) row(i)[j] = *x.at(i, j);
     }
   }
 
   void store(u32* out) {
+    if (own_.empty()) return;
     for (i64 i = 0; i < rows_; ++i) std::copy_n(row(i), columns_, out + i * columns_);
   }
 
-  u32* row(i64 i) { return words_.data() + i * stride_; }
+  u32* row(i64 i) { return words_ + i * stride_; }
   u32& at(i64 i, i64 j) { return row(i)[j]; }
   const Modulus& modulus() const { return m_; }
   void set_modulus(Modulus m) { m_ = m; }
@@ -105,8 +114,15 @@ class Working {
     std::copy(row(source) + begin, row(source) + end, &pivot_[begin]);
     std::fill(&pivot_[end], &pivot_[stop], 0u);
     const auto subtract_multiples = is_narrow(m_.last) ? subtract_narrow : subtract_wide;
-    subtract_multiples(&pivot_[start], row(first) + start, last - first, stride_, stop - start,
+    // Beyond the end of a row in place is the next one, which loses zeros; beyond the last one is nothing.
+    const bool is_beyond = stop > stride_ && last == rows_;
+    subtract_multiples(&pivot_[start], row(first) + start, last - first - is_beyond, stride_, stop - start,
                        &factors_[first], m_.last);
+    if (!is_beyond) return;
+    tail_.assign(stop - start, 0u);
+    std::copy(row(last - 1) + start, row(last - 1) + end, tail_.begin());
+    subtract_multiples(&pivot_[start], tail_.data(), 1, stride_, stop - start, &factors_[last - 1], m_.last);
+    std::copy_n(tail_.begin(), end - start, row(last - 1) + start);
   }
 
   // Subtracts a product of matrices from rows `first` to `last`, columns from `begin` on: `left`, of all
@@ -132,7 +148,9 @@ class Working {
  private:
   i64 rows_, columns_, stride_;
   Modulus m_;
-  std::vector<u32> words_, pivot_;
+  std::vector<u32> own_;
+  u32* words_;
+  std::vector<u32> pivot_, tail_;
   std::vector<Factor> factors_;
   std::vector<u32> panel_, product_;
 };
@@ -148,11 +166,13 @@ struct Found {
 
 class Elimination {
  public:
-  Elimination(i64 rows, i64 columns, i64 pivot_columns, Modulus m)
-      : rows_(rows), columns_(columns), pivot_columns_(pivot_columns), x_(rows, columns, m) {}
+  // Each matrix is worked on where its result goes, or in the same memory.
+  Elimination(i64 rows, i64 columns, i64 pivot_columns, Modulus m, bool is_in_place = false)
+      : rows_(rows), columns_(columns), pivot_columns_(pivot_columns), x_(rows, columns, m, is_in_place) {}
 
+  // Without `out` only what is found is wanted.
   void apply(Modulus m, View matrix, Found found, u32* out) {
-    begin(m, matrix, found);
+    begin(m, matrix, found, out);
     // Few pivots: one panel of all columns. Of some more, panels take longer than the products beside them.
     const i64 width =
         pivot_columns_ <= kPanel ? pivot_columns_ : kPanel / (pivot_columns_ <= 2 * kPanel ? 2 : 1);
@@ -164,9 +184,9 @@ class Elimination {
   }
 
   // `begin`, for each column `bring_pivot` and `clear_column`, and `finish` do the same as `apply`.
-  void begin(Modulus m, View matrix, Found found) {
+  void begin(Modulus m, View matrix, Found found, u32* out = nullptr) {
     x_.set_modulus(m);
-    x_.load(matrix);
+    x_.load(matrix, out);
     found_ = found;
     rank_ = 0;
     is_odd_ = false;
@@ -178,7 +198,7 @@ class Elimination {
   void finish(u32* out) {
     const u32 product = *found_.product;
     if (is_odd_ && product != 0) *found_.product = x_.modulus().last - product + 1u;
-    x_.store(out);
+    if (out != nullptr) x_.store(out);
   }
 
   const Modulus& modulus() const { return x_.modulus(); }
@@ -283,7 +303,7 @@ void solve_upper(View upper, View right, i64 rows, i64 columns, Working& x, u32*
     solve_by_dots(upper, right, rows, columns, m, out);
     return;
   }
-  x.load(right);
+  x.load(right, out);
   const std::vector<u32> inverses = diagonal_inverses(upper, rows, m);
   for (i64 stop = rows; stop > 0; stop -= std::min(stop, kPanel)) {
     const i64 start = stop - std::min(stop, kPanel);
@@ -390,14 +410,15 @@ void bind_elimination(nb::module_& module) {
     const i64 n = length_of(x, 0), count = length_of(x, 1), rows = length_of(x, 2), columns = length_of(x, 3);
     require(0 <= pivot_columns && pivot_columns <= columns, "there are fewer columns than pivots'");
     const i64 most = std::min(rows, pivot_columns);
-    require(holds(out, n * count, rows * columns) && holds(order, n * count, rows) &&
+    const bool is_wanted = out.size() > 0;
+    require((!is_wanted || holds(out, n * count, rows * columns)) && holds(order, n * count, rows) &&
                 holds(pivots, n * count, most) && holds(products, n * count, 1),
             "the results do not have the shapes of the matrices");
     nb::gil_scoped_release release;
     const auto found = [&](i64 t) {
       return Found{order.data() + t * rows, pivots.data() + t * most, products.data() + t};
     };
-    const auto result = [&](i64 t) { return out.data() + t * rows * columns; };
+    const auto result = [&](i64 t) { return is_wanted ? out.data() + t * rows * columns : nullptr; };
     const i64 total = n * count;
     if (rows <= kFewRows && rows * columns <= kFewWords && total >= kLanes / 4) {
       std::vector<Elimination> together;
@@ -415,7 +436,8 @@ void bind_elimination(nb::module_& module) {
       }
       return;
     }
-    Elimination elimination(rows, columns, pivot_columns, moduli[0]);
+    Elimination elimination(rows, columns, pivot_columns, moduli[0],
+                            is_wanted && rows * columns >= kGreatWords);
     for (i64 t = 0; t < total; ++t) {
       elimination.apply(moduli[t / count], view(x, t / count, t % count), found(t), result(t));
     }
@@ -429,7 +451,7 @@ void bind_elimination(nb::module_& module) {
                 length_of(upper, 3) == rows && holds(out, n * count, rows * columns),
             "shapes of a system do not match");
     nb::gil_scoped_release release;
-    Working x(rows, columns, moduli[0]);
+    Working x(rows, columns, moduli[0], rows * columns >= kGreatWords);
     for (i64 i = 0; i < n; ++i) {
       x.set_modulus(moduli[i]);
       for (i64 b = 0; b < count; ++b) {
