@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, assign, kernels_of, to_backend
+from rnsdask.backend import Array, Moduli, assign, kernels_of, to_backend
 from rnsdask.core import rows
-from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import ALONE, Place
 from rnsdask.fields import elimination
 from rnsdask.fields.determinant_bounds import magnitude_of
@@ -23,7 +22,7 @@ from rnsdask.fields.system import fields_of
 from rnsdask.rns.lift import count_beyond, modulo_primes, parts_of, primes
 from rnsdask.rns.system import RNS
 
-NO_PIVOT = np.uint32(2**32 - 1)
+NO_PIVOT, WIDE_NO_PIVOT = np.uint32(2**32 - 1), np.uint64(2**64 - 1)
 """Pivot column that packed forms give to a row without a pivot; as a signed word it is -1."""
 
 NO_SOLUTION = "makes equations without a solution"
@@ -32,12 +31,13 @@ NO_SOLUTION = "makes equations without a solution"
 # ---- over prime fields ------------------------------------------------------------------------------------
 
 
-def forms(words: Array, moduli: ModuliSet) -> Array:
+def forms(words: Array, moduli: Moduli) -> Array:
     """Reduced row echelon forms (n, *batch, rows, columns + 1); the last column holds the pivots' columns."""
     rows, columns = words.shape[-2:]
     packed = np.zeros_like(words, shape=(*words.shape[:-1], columns + 1), order="C")
+    no_pivot = NO_PIVOT if words.dtype == np.uint32 else WIDE_NO_PIVOT
     if 0 in words.shape:
-        packed[..., columns] = NO_PIVOT
+        packed[..., columns] = no_pivot
         return packed
     found = elimination.echelon(words, moduli, columns)
     least = min(rows, columns)
@@ -48,8 +48,8 @@ def forms(words: Array, moduli: ModuliSet) -> Array:
     packed.reshape(-1, rows * (columns + 1))[:, : first * (columns + 2) : columns + 2] = 1
     if first < columns:
         assign(x[:, :, :least, first:columns], _reduced_rows(found, moduli, slice(first, columns)))
-    last = np.full(x.shape[:3], NO_PIVOT)
-    last[:, :, :least] = pivots.astype(np.uint32)
+    last = np.full(x.shape[:3], no_pivot)
+    last[:, :, :least] = pivots.astype(words.dtype)
     assign(packed.reshape(-1, columns + 1)[:, columns:], np.asarray(last.reshape(-1, 1), like=packed))
     return packed
 
@@ -60,7 +60,7 @@ def _leading_pivots(pivots: NDArray[np.int32]) -> int:
     return int(is_leading.sum(axis=-1).min())
 
 
-def _reduced_rows(found: elimination.Echelon, moduli: ModuliSet, wanted: slice) -> Array:
+def _reduced_rows(found: elimination.Echelon, moduli: Moduli, wanted: slice) -> Array:
     """Wanted columns of the reduced rows (n, B, K, wanted) of echelon forms with K places for pivots.
 
     The rank may differ from matrix to matrix, and from prime to prime: rows without a pivot are 0.
@@ -89,7 +89,7 @@ def _solve_upper(upper: Array, right: Array, moduli: ModuliSet) -> Array:
     return out
 
 
-def any_solutions(words: Array, columns: int, moduli: ModuliSet, place: Place) -> Array:
+def any_solutions(words: Array, columns: int, moduli: Moduli, place: Place) -> Array:
     """Solve A x = b for chunks [A b]: (n, *batch, columns, K), 0 where A's form has no pivot.
 
     LinAlgError if equations have no solution modulo a prime, naming the matrix' index in the array and the

@@ -12,8 +12,10 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.fields import echelon, elimination, permanents, polynomial_determinants
+from rnsdask.fields.system import PrimeFields, WidePrimeFields
 from rnsdask.lazy import block_elimination
 from rnsdask.lazy.block_elimination import is_in_blocks, joined_if_small
+from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.matrices import (
     check_equations,
     check_matrices,
@@ -47,7 +49,14 @@ class RREF(NamedTuple):
 
 def _matrices(name: str, x: Any, check: Any = check_matrices) -> Any:
     """Return checked words of matrices, in one chunk each unless they are large."""
-    return joined_if_small(check(name, x, any_chunks=True))
+    return _joined(check(name, x, any_chunks=True), x.system)
+
+
+def _joined(words: Any, system: PrimeFields) -> Any:
+    """Join matrices to one chunk each, if they are small or the fields have no elimination by blocks."""
+    if isinstance(system, WidePrimeFields) and is_in_blocks(words):
+        return rechunk(words, {words.ndim - 2: -1, words.ndim - 1: -1})
+    return joined_if_small(words)
 
 
 def det(x: Any, *, variables: int = 0) -> Any:
@@ -93,14 +102,17 @@ def lu(x: Any) -> LU:
         (elimination.upper_of, (least, columns)),
     )
     return LU(
-        *(numbers_like(x, map_matrices("lu", function, packed, lengths)) for function, lengths in parts)
+        *(
+            numbers_like(x, map_matrices("lu", function, packed, lengths, dtype=packed.dtype))
+            for function, lengths in parts
+        )
     )
 
 
 def solve(a: Any, b: Any, *, unique: bool = True) -> Any:
     """Solutions of ``a @ x == b``."""
     left, right, is_vector = check_equations(a, b, is_square=unique, any_chunks=True)
-    left, moduli = joined_if_small(left), a.system.moduli
+    left, moduli = _joined(left, a.system), a.system.moduli
     if is_in_blocks(left):
         words = block_elimination.solutions(left, right, moduli, unique=unique)
     else:
@@ -147,7 +159,8 @@ def rref(x: Any) -> RREF:
         return RREF(numbers_like(x, found[0]), found[1])
     rows, columns = words.shape[-2:]
     packed = map_matrices("rref", echelon.forms, words, (rows, columns + 1), moduli=moduli)
-    pivots = packed[..., : min(rows, columns), columns].astype(np.int32).astype(np.int64)
+    signed = np.int32 if packed.dtype == np.uint32 else np.int64
+    pivots = packed[..., : min(rows, columns), columns].astype(signed).astype(np.int64)
     return RREF(numbers_like(x, packed[..., :columns]), pivots)
 
 
