@@ -14,9 +14,9 @@ namespace {
 using Matrices = nb::ndarray<const u64, nb::ndim<4>, nb::device::cpu>;
 using MutableMatrices = Written<u64, nb::ndim<4>, nb::c_contig>;
 
-// Terms and columns of a tile, which stays in the first-level cache.
+// Terms and columns of a tile, which stays in the second-level cache.
 constexpr i64 kDepth = 256;
-constexpr i64 kWidth = 8;
+constexpr i64 kWidth = 32;
 static_assert(kDepth * kWidth <= kProductDepth * kProductWidth, "the panel holds a tile");
 
 // A sum of at most 2^63 products of words, of three words.
@@ -39,6 +39,14 @@ struct WideSum {
 #endif
   }
 
+  void add(const WideSum& other) {
+    const u128 lower = static_cast<u128>(low) + other.low;
+    const u128 upper = static_cast<u128>(middle) + other.middle + static_cast<u64>(lower >> 64);
+    low = static_cast<u64>(lower);
+    middle = static_cast<u64>(upper);
+    high += other.high + static_cast<u64>(upper >> 64);
+  }
+
   u64 reduce(WideModulus m) const {
     const u64 above = high > m.last ? high % (m.last + 1u) : high;
     const u64 upper = mod_reduce(static_cast<u128>(above) << 64 | middle, m);
@@ -46,41 +54,70 @@ struct WideSum {
   }
 };
 
-// Two rows of kDepth words times a column.
-RNS_INLINE void dots(const u64* rows, const u64* column, i64 depth, WideSum (&sums)[2]) {
-  WideSum first, second;
-  for (i64 k = 0; k < depth; ++k) {
-    const u64 b = column[k];
-    first.add(rows[k], b);
-    second.add(rows[kDepth + k], b);
+// A sum of products that is kept in two words, kTogether of them in one of 128 bits.
+template <i64 kTogether>
+RNS_INLINE WideSum folded(const u64* a, const u64* b, i64 depth) {
+  u128 low = 0, high = 0;
+  for (i64 k = 0; k < depth; k += kTogether) {
+    u128 sum = 0;
+    for (i64 t = k; t < k + kTogether; ++t) sum += static_cast<u128>(a[t]) * b[t];
+    low += static_cast<u64>(sum);
+    high += static_cast<u64>(sum >> 64);
   }
-  sums[0] = first;
-  sums[1] = second;
+  high += static_cast<u64>(low >> 64);
+  return {static_cast<u64>(low), static_cast<u64>(high), static_cast<u64>(high >> 64)};
 }
 
-void pack(const u64* from, i64 step, i64 count, u64* to) {
+// Products of a row of kDepth words and a column, modulo p < 2^62, p < 2^63 and any p. `depth` is a multiple
+// of kUnrolled.
+constexpr i64 kUnrolled = 16;
+
+RNS_VECTORISED void dot_of_short(const u64* a, const u64* b, i64 depth, WideSum& sum) {
+  sum = folded<kUnrolled>(a, b, depth);
+}
+
+RNS_VECTORISED void dot_of_long(const u64* a, const u64* b, i64 depth, WideSum& sum) {
+  sum = folded<4>(a, b, depth);
+}
+
+RNS_VECTORISED void dot_of_any(const u64* a, const u64* b, i64 depth, WideSum& sum) {
+  WideSum even, odd;
+  for (i64 k = 0; k < depth; k += 2) {
+    even.add(a[k], b[k]);
+    odd.add(a[k + 1], b[k + 1]);
+  }
+  sum = even;
+  sum.add(odd);
+}
+
+// Copies `count` words that lie `step` apart, and adds zeros up to `length`.
+void pack(const u64* from, i64 step, i64 count, i64 length, u64* to) {
   for (i64 k = 0; k < count; ++k) to[k] = from[k * step];
+  std::fill_n(to + count, length - count, u64{0});
 }
 
 }  // namespace
 
 void add_product(WideView a, WideView b, Shape shape, WideModulus m, u64* panel, u64* out) {
-  u64 rows[2 * kDepth] = {};
-  for (i64 j = 0; j < shape.columns; j += kWidth) {
-    const i64 width = std::min(kWidth, shape.columns - j);
-    for (i64 k = 0; k < shape.terms; k += kDepth) {
-      const i64 depth = std::min(kDepth, shape.terms - k);
-      for (i64 c = 0; c < width; ++c) pack(b.at(k, j + c), b.row_step, depth, panel + c * kDepth);
-      for (i64 i = 0; i < shape.rows; i += 2) {
-        const i64 count = std::min<i64>(2, shape.rows - i);
-        for (i64 r = 0; r < count; ++r) pack(a.at(i + r, k), a.column_step, depth, rows + r * kDepth);
+  u64 packed[kDepth];
+  const auto dot = m.last >> 62 == 0 ? dot_of_short : m.last >> 63 == 0 ? dot_of_long : dot_of_any;
+  for (i64 k = 0; k < shape.terms; k += kDepth) {
+    const i64 terms = std::min(kDepth, shape.terms - k);
+    const i64 depth = (terms + kUnrolled - 1) / kUnrolled * kUnrolled;
+    for (i64 j = 0; j < shape.columns; j += kWidth) {
+      const i64 width = std::min(kWidth, shape.columns - j);
+      for (i64 c = 0; c < width; ++c) pack(b.at(k, j + c), b.row_step, terms, depth, panel + c * kDepth);
+      for (i64 i = 0; i < shape.rows; ++i) {
+        const u64* row = a.at(i, k);
+        if (a.column_step != 1 || terms != depth) {
+          pack(row, a.column_step, terms, depth, packed);
+          row = packed;
+        }
+        u64* result = out + i * shape.columns + j;
         for (i64 c = 0; c < width; ++c) {
-          WideSum sums[2];
-          dots(rows, panel + c * kDepth, depth, sums);
-          for (i64 r = 0; r < count; ++r) {
-            u64& result = out[(i + r) * shape.columns + j + c];
-            result = mod_add(result, sums[r].reduce(m), m.last);
-          }
+          WideSum sum;
+          dot(row, panel + c * kDepth, depth, sum);
+          result[c] = mod_add(result[c], sum.reduce(m), m.last);
         }
       }
     }

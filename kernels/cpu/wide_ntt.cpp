@@ -50,14 +50,38 @@ void transform(u64* x, i64 length, const WideFactor* factors, u64 last) {
   }
 }
 
+i64 reversed(i64 x, i32 bits) {
+  i64 result = 0;
+  for (i32 b = 0; b < bits; ++b) result |= (x >> b & 1) << (bits - 1 - b);
+  return result;
+}
+
+// Bits of the rows and the columns of a block of words that are brought to their places together, so that
+// reading and writing take whole lines of the cache.
+constexpr i32 kBlockBits = 5;
+constexpr i64 kBlock = i64{1} << kBlockBits;
+
 // Brings a run to natural order, times the scale.
-void order(const u64* x, i64 length, WideFactor scale, u64 last, u64* out) {
-  i64 reversed = 0;
-  for (i64 k = 0; k < length; ++k) {
-    out[k] = mod_mul(x[reversed], scale, last);
-    i64 bit = length / 2;
-    for (; bit > 0 && (reversed & bit) != 0; bit /= 2) reversed ^= bit;
-    reversed |= bit;
+void order(const u64* x, i32 bits, WideFactor scale, u64 last, u64* out) {
+  if (bits < 2 * kBlockBits) {
+    for (i64 k = 0; k < i64{1} << bits; ++k) out[reversed(k, bits)] = mod_mul(x[k], scale, last);
+    return;
+  }
+  u64 block[kBlock * kBlock];
+  i64 places[kBlock];
+  for (i64 k = 0; k < kBlock; ++k) places[k] = reversed(k, kBlockBits);
+  const i32 middle_bits = bits - 2 * kBlockBits;
+  for (i64 middle = 0; middle < i64{1} << middle_bits; ++middle) {
+    const i64 other = reversed(middle, middle_bits) << kBlockBits;
+    for (i64 row = 0; row < kBlock; ++row) {
+      const u64* from = x + (row << (bits - kBlockBits)) + (middle << kBlockBits);
+      for (i64 k = 0; k < kBlock; ++k) {
+        block[places[k] * kBlock + places[row]] = mod_mul(from[k], scale, last);
+      }
+    }
+    for (i64 row = 0; row < kBlock; ++row) {
+      std::copy_n(block + row * kBlock, kBlock, out + (row << (bits - kBlockBits)) + other);
+    }
   }
 }
 
@@ -76,6 +100,8 @@ void bind_wide_ntt(nb::module_& module) {
             "a root and a scale for each row are needed");
     nb::gil_scoped_release release;
     std::vector<u64> run(length);
+    i32 bits = 0;
+    while (i64{1} << bits < length) ++bits;
     for (i64 i = 0; i < n; ++i) {
       const WideModulus m = moduli[i];
       const std::vector<WideFactor> factors = powers_of(roots.data()[i], length, m);
@@ -83,7 +109,7 @@ void bind_wide_ntt(nb::module_& module) {
       for (i64 first = 0; first < count; first += length) {
         std::copy_n(x.data() + i * x.stride(0) + first, length, run.data());
         apply(run.data(), length, factors.data(), m.last);
-        order(run.data(), length, wide_factor(scales.data()[i], m), m.last, out.data() + i * count + first);
+        order(run.data(), bits, wide_factor(scales.data()[i], m), m.last, out.data() + i * count + first);
       }
     }
   });

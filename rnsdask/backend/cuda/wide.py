@@ -114,7 +114,7 @@ def wide_lu_factor(words: Array, order: Array, factor: LUFactor, out: Array) -> 
         return
     is_wanted = (columns < rows) == (factor == "L")
     others = (columns == rows).astype(out.dtype) * np.uint64(factor == "L")
-    out[...] = cupy.where(is_wanted, words[:, :, : out.shape[2], : out.shape[3]], others)
+    out[...] = np.where(is_wanted, words[:, :, : out.shape[2], : out.shape[3]], others)
 
 
 def wide_characteristic_polynomials(x: Array, moduli: WideModuli) -> Array:
