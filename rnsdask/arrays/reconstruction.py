@@ -135,7 +135,8 @@ def _check_residues(x: Any, moduli: Any) -> tuple[Any, list[int]]:
         if moduli is not None:
             raise TypeError(f"moduli= is for plain residues; {with_article(type(x))} has its own")
         if isinstance(x.system, WidePrimeFields):
-            return x.lift(), list(x.system.primes)
+            elements: Any = x
+            return elements.lift(), list(x.system.primes)
         moduli = x.system.residue_moduli
         if moduli is None or len(moduli) < x.system.rows:  # no residues, or followed by other words
             raise TypeError(

@@ -83,7 +83,7 @@ def _reduced_rows(found: elimination.Echelon, moduli: Moduli, wanted: slice) -> 
     return _solve_upper(upper, right, moduli)
 
 
-def _solve_upper(upper: Array, right: Array, moduli: ModuliSet) -> Array:
+def _solve_upper(upper: Array, right: Array, moduli: Moduli) -> Array:
     out = np.empty_like(right, order="C")
     kernels_of(out).solve_upper(upper, right, moduli, out)
     return out

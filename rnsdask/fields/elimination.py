@@ -173,7 +173,7 @@ def solutions_and_determinants(words: Array, moduli: Moduli) -> tuple[Array, Arr
     return solutions, determinants.reshape(*words.shape[:-2], 1, 1)
 
 
-def cramer(words: Array, moduli: Moduli) -> tuple[Array, Array]:
+def cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
     """Cramer's numerators (n, *batch, N, K) and the determinants (n, *batch, 1, 1) of chunks [A b].
 
     A numerator is the solution times the determinant; it is undefined where that is 0.

@@ -11,7 +11,6 @@ step takes the parts from all chunks of the previous step as (n, *batch, W, K).
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -126,7 +125,8 @@ def twiddled(words: Array, moduli: Moduli, length: int, first: int, inverse: boo
 
 def _product(moduli: Moduli) -> Callable[[Array, Array], Array]:
     if isinstance(moduli, WideModuli):
-        return partial(fields_of(moduli).apply, rows.multiply)
+        fields = fields_of(moduli)
+        return lambda x, y: fields.apply(rows.multiply, x, y)
     return lambda x, y: arithmetic.apply("multiply", (x, y), RNS(moduli), "wrap")
 
 

@@ -34,8 +34,8 @@ def multiply_matrices(a: Array, b: Array, system: WidePrimeFields) -> Array:
     kernel = kernels_of(out).wide_matmul
     if kernel is None:
         return through_residues(a, b, system, a.shape[-1], matmul.multiply)
-    stacks = (x.reshape(len(x), math.prod(batch), *x.shape[-2:]) for x in (a, b, out))
-    kernel(*stacks, system.moduli)
+    left, right, products = (x.reshape(len(x), math.prod(batch), *x.shape[-2:]) for x in (a, b, out))
+    kernel(left, right, products, system.moduli)
     return out
 
 
@@ -84,7 +84,7 @@ def through_residues(
     """
     bits = (terms * (max(system.primes) - 1) ** 2).bit_length() + 2 * is_signed
     moduli = _moduli(bits, length)
-    found = product(*(_residues(v, moduli) for v in (x, y)), moduli)  # (k, n, ...)
+    found = product(_residues(x, moduli), _residues(y, moduli), moduli)  # (k, n, ...)
     out = np.empty_like(x, shape=found.shape[1:], order="C")
     for i, p in enumerate(system.primes):
         sums = found[:, i].reshape(len(moduli), -1)

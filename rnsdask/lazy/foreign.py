@@ -85,7 +85,7 @@ def words_of_residues(residues: Any, moduli: ModuliSet | WideModuli, system: RNS
 def elements_of_residues(residues: Any, moduli: WideModuli, trusted: bool) -> Any:
     """Convert residues (n, *shape) of any integer type to words of fields: :func:`.foreign.wide_residues`."""
     how: dict[str, Any] = {"rows": len(moduli), "dtype": np.uint64, "located": True}
-    options = {"moduli": moduli, "trusted": trusted}
+    options: dict[str, Any] = {"moduli": moduli, "trusted": trusted}
     return map_chunks(foreign.wide_residues, as_declared(residues), **how, **options)
 
 

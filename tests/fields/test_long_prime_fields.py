@@ -207,7 +207,7 @@ def test_what_they_lack_is_an_error() -> None:
     x = rd.from_ints([[1, 2], [3, 4]], rd.PrimeFields([2**61 - 1]))
     with pytest.raises(TypeError, match="no order"):
         x < x  # noqa: B015
-    with pytest.raises(TypeError, match="do not mix; FieldArray.from_rns"):
+    with pytest.raises(TypeError, match="do not mix; FieldArray"):
         x + rd.from_ints([[1, 2], [3, 4]], rd.PrimeFields([97]))
     matrix = rd.sparse.from_entries([0], [1], [5], (2, 2))
     for call in (

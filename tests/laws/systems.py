@@ -219,7 +219,6 @@ SYSTEMS = {
         field_system("field", rd.PrimeFields([2**32 - 5])),
         field_system("fields", rd.PrimeFields(PRIMES)),
         field_system("long-field", rd.PrimeFields([2**61 - 1])),
-        field_system("long-fields-with-transforms", rd.PrimeFields(LONG_PRIMES_WITH_ROOTS)),
         field_system("long-fields", rd.PrimeFields(LONG_PRIMES)),
         fermat_system("fermat", rd.FermatField.named("F449")),
         fermat_system("fermat-64-bit-digits", rd.FermatField.named("P3")),

@@ -73,7 +73,7 @@ def _matrices(words: Array, moduli: WideModuli) -> Parameter:
     )
 
 
-def _table(moduli: WideModuli) -> Any:
+def _table(moduli: Any) -> Any:
     return wide_table_on(moduli, cupy.cuda.runtime.getDevice())
 
 

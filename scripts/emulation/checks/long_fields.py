@@ -25,7 +25,7 @@ def residues(moduli: WideModuli, seed: int, *shape: int) -> np.ndarray:
 
 @check
 def arithmetic_of_long_residues(kernels: Any, place: Place) -> list[Any]:
-    """Of operands that are arrays or single numbers."""
+    """Operands that are arrays or single numbers."""
     operands, results = [residues(PRIMES, seed, 70) for seed in range(4)], []
     for name, operation in OPERATIONS.items():
         for single in range(operation.arity):
