@@ -285,13 +285,7 @@ def drawn_interval_rns(random: Random) -> System:
 
 def drawn_field(random: Random) -> System:
     """Fields of some primes; half of them have transforms of up to 64 elements."""
-    choices = (
-        PRIMES_OF_FIELDS,
-        PRIMES_WITH_ROOTS,
-        (*PRIMES_OF_FIELDS, *LONG_PRIMES[:3]),
-        LONG_PRIMES_WITH_ROOTS,
-    )
-    primes = random.choice(choices)
+    primes = random.choice((PRIMES_OF_FIELDS, PRIMES_WITH_ROOTS))
     return field_system("fields", rd.PrimeFields(random.sample(primes, random.randint(1, 5))))
 
 
