@@ -12,9 +12,9 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.fields import echelon, elimination, permanents, polynomial_determinants
-from rnsdask.fields.system import PrimeFields, WidePrimeFields
+from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import block_elimination
-from rnsdask.lazy.block_elimination import is_in_blocks, joined_if_small
+from rnsdask.lazy.block_elimination import has_block_elimination, is_in_blocks, joined_if_small
 from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.matrices import (
     check_equations,
@@ -54,7 +54,7 @@ def _matrices(name: str, x: Any, check: Any = check_matrices) -> Any:
 
 def _joined(words: Any, system: PrimeFields) -> Any:
     """Join matrices to one chunk each, if they are small or the fields have no elimination by blocks."""
-    if isinstance(system, WidePrimeFields) and is_in_blocks(words):
+    if is_in_blocks(words) and not has_block_elimination(system):
         return rechunk(words, {words.ndim - 2: -1, words.ndim - 1: -1})
     return joined_if_small(words)
 

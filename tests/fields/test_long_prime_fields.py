@@ -8,6 +8,7 @@ from random import Random
 import flint
 import numpy as np
 import pytest
+from commands import succeed
 from conftest import Processor
 from sample_arrays import host
 
@@ -225,3 +226,19 @@ def test_what_they_lack_is_an_error() -> None:
         rd.linalg.inv(rd.from_ints([[1, 2], [2, 4]], rd.PrimeFields([2**61 - 1])))
     with pytest.raises(ValueError, match="has no primitive root of unity of order 4"):
         rd.ntt(rd.from_ints([1, 2, 3, 4], rd.PrimeFields([2**61 - 1])))
+
+
+@pytest.mark.parametrize("operation", ["det", "rank"])
+def test_great_stored_matrices_are_eliminated_in_one_chunk(
+    operation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rnsdask.lazy.block_elimination.MOST_JOINED", 16)
+    p, random = 2**63 - 25, Random(7)
+    matrix = [random.randrange(p) for _ in range(40 * 40)]
+    rd.from_ints(matrix, rd.PrimeFields([p])).reshape(40, 40).rechunk(13).to_zarr(tmp_path / "matrix")
+    theirs = flint.nmod_mat(40, 40, matrix, p)
+    expected = {"det": int(theirs.det()), "rank": theirs.rank()}[operation]
+    printed = succeed(operation, tmp_path / "matrix")
+    assert printed.split()[-1] == str(expected)
+    lazy = getattr(rd.linalg, operation)(rd.open_zarr(tmp_path / "matrix"))
+    assert int(np.asarray(lazy.compute()).ravel()[0]) == expected
