@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from itertools import chain, permutations
 from pathlib import Path
 from random import Random
 
@@ -242,3 +243,14 @@ def test_great_stored_matrices_are_eliminated_in_one_chunk(
     assert printed.split()[-1] == str(expected)
     lazy = getattr(rd.linalg, operation)(rd.open_zarr(tmp_path / "matrix"))
     assert int(np.asarray(lazy.compute()).ravel()[0]) == expected
+
+
+def test_permanents_are_sums_over_all_orders(on_each_processor: Processor) -> None:
+    for p in (2**32 + 15, 2**63 - 25, GREATEST):
+        random = Random(p)
+        rows = [[random.choice((0, 1, p - 1, random.randrange(p))) for _ in range(5)] for _ in range(5)]
+        x = placed(on_each_processor, [list(chain.from_iterable(rows))], rd.PrimeFields([p]), 5, 5)
+        products = (
+            math.prod(row[j] for row, j in zip(rows, order, strict=True)) for order in permutations(range(5))
+        )
+        assert rd.linalg.permanent(x) == sum(products) % p
