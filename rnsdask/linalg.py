@@ -19,7 +19,7 @@ from rnsdask.arrays.rational_matrices import clear_denominators, is_rational
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
-from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.moduli import ModuliSet, as_bool, as_integer
 from rnsdask.core.overflow import errstate, overflow_mode
 from rnsdask.core.public import unknown_name
 from rnsdask.core.rows import Row
@@ -59,7 +59,9 @@ _MOST_BITS = 128
 
 
 @overload
-def det(x: FieldArray, *, variables: SupportsIndex = 0, moduli: None = None) -> Integer | FieldArray: ...
+def det(
+    x: FieldArray, *, variables: SupportsIndex = 0, moduli: None = None, overwrite: bool = False
+) -> Integer | FieldArray: ...
 @overload
 def det(
     x: IntegerArray, *, variables: SupportsIndex = 0, moduli: None = None
@@ -75,6 +77,7 @@ def det(
     *,
     variables: SupportsIndex = 0,
     moduli: ModuliSet | RNS | None = None,
+    overwrite: bool = False,
 ) -> Integer | Rational | FieldArray | PlainArray[np.object_] | RNSArray:
     """Compute determinants of square matrices, exactly, as ``numpy.linalg.det``.
 
@@ -90,6 +93,9 @@ def det(
     moduli : ModuliSet or RNS, optional
         For integers: return an RNSArray of this set, signed, or of this system, on the processor of `x`. For
         one matrix it has one number.
+    overwrite : bool
+        For a FieldArray in memory: work where its words are, as ``overwrite_a`` of ``scipy.linalg``, rather
+        than in a copy. Its words are undefined afterwards, and so are those of arrays that share them.
 
     Returns
     -------
@@ -104,11 +110,11 @@ def det(
     ------
     TypeError
         If `x` is not an array of numbers, or `moduli` are neither a set nor an RNS, or given for a
-        FieldArray.
+        FieldArray; with `overwrite`, if `x` is lazy, not a FieldArray, or of polynomials.
     ValueError
         If `x` has fewer than two axes, or a matrix is not square, or spans several chunks of a Dask array and
         is not over prime fields, or is of polynomials. For polynomials over fields, if a prime is below
-        N (D - 1) + 1.
+        N (D - 1) + 1. With `overwrite`, if the words of `x` are read-only, or a view that is not contiguous.
     RNSOverflowError
         If a result is out of the range of `moduli`; it names the index. On Dask when it is computed.
     """
@@ -116,12 +122,13 @@ def det(
     if count not in (0, 1):
         raise ValueError(must("variables", f"be 0 or 1, got {abbreviate(count)}"))
     if is_rational(x):
-        for name, value in (("variables=1", count), ("moduli", moduli)):
+        for name, value in (("variables=1", count), ("moduli", moduli), ("overwrite=True", overwrite)):
             _refuse_with_fractions("det", name, value)
         (scaled,), multipliers = clear_denominators("det", x)
         found = np.asarray(det(scaled), dtype=object)
         return _divided(found, np.asarray(np.multiply.reduce(multipliers, axis=-1), dtype=object))
-    return _apply(rows.det, x, variables=count, moduli=_as_system("det", moduli))
+    how: dict[str, Any] = {"moduli": _as_system("det", moduli), "overwrite": as_bool(overwrite, "overwrite")}
+    return _apply(rows.det, x, variables=count, **how)
 
 
 @overload
@@ -164,16 +171,20 @@ def permanent(
 
 
 @overload
-def rank(x: FieldArray) -> PlainArray[np.int64]: ...
+def rank(x: FieldArray, *, overwrite: bool = False) -> PlainArray[np.int64]: ...
 @overload
 def rank(x: IntegerArray | RationalMatrix) -> Integer | PlainArray[np.int64]: ...
-def rank(x: FieldArray | IntegerArray | RationalMatrix) -> Integer | PlainArray[np.int64]:
+def rank(
+    x: FieldArray | IntegerArray | RationalMatrix, *, overwrite: bool = False
+) -> Integer | PlainArray[np.int64]:
     """Compute ranks of matrices.
 
     Parameters
     ----------
     x : FieldArray, RNSArray, IntervalRNSArray or matrix of fractions, shape (..., R, C)
         One matrix, or a stack of them.
+    overwrite : bool
+        As in :func:`det`.
 
     Returns
     -------
@@ -187,12 +198,18 @@ def rank(x: FieldArray | IntegerArray | RationalMatrix) -> Integer | PlainArray[
     TypeError, ValueError
         As :func:`det`; the matrices need not be square.
     """
-    return _apply(rows.rank, _as_integers("rank", x))
+    return _apply(rows.rank, _as_integers("rank", x), overwrite=as_bool(overwrite, "overwrite"))
 
 
 @overload
 def solve(
-    a: FieldArray, b: FieldArray | Integers, *, unique: bool = True, modulo: None = None, moduli: None = None
+    a: FieldArray,
+    b: FieldArray | Integers,
+    *,
+    unique: bool = True,
+    modulo: None = None,
+    moduli: None = None,
+    overwrite: bool = False,
 ) -> FieldArray: ...
 @overload
 def solve(
@@ -246,6 +263,7 @@ def solve(
     unique: bool = True,
     modulo: SupportsIndex | Iterable[SupportsIndex] | None = None,
     moduli: ModuliSet | RNS | None = None,
+    overwrite: bool = False,
 ) -> (
     FieldArray
     | RNSArray
@@ -271,6 +289,8 @@ def solve(
         given all prime factors, each below 2**32.
     moduli : ModuliSet or RNS, optional
         As in :func:`det`, for numerators and denominators.
+    overwrite : bool
+        As in :func:`det`, for `a`, whose axes before the last two `b` then must not broadcast.
 
     Returns
     -------
@@ -290,7 +310,8 @@ def solve(
         matrix's index and the prime. On Dask when it is computed.
     TypeError
         If an operand is not an array of numbers, operands are of several kinds or on different processors, or
-        `modulo` is given for a FieldArray or without `unique`.
+        `modulo` is given for a FieldArray or without `unique`, or `overwrite` without `unique` or as in
+        :func:`det`.
     ValueError
         As in :func:`det`, or if fields, moduli sets or shapes do not fit, or factors of a modulus are not
         coprime.
@@ -306,14 +327,18 @@ def solve(
     if modulo is not None and not unique:
         raise TypeError("solve takes modulo= for square matrices only, without unique=False")
     if is_rational(a) or is_rational(b):
-        _refuse_with_fractions("solve", "modulo", modulo)
+        for name, value in (("modulo", modulo), ("overwrite=True", overwrite)):
+            _refuse_with_fractions("solve", name, value)
         (a, b), _ = clear_denominators("solve", a, b)
     how: dict[str, Any] = {"modulo": _as_factors(modulo), "moduli": _as_system("solve", moduli)}
+    how["overwrite"] = as_bool(overwrite, "overwrite")
     return _apply(rows.solve, a, b, unique=bool(unique), **how)
 
 
 @overload
-def inv(x: FieldArray, *, modulo: None = None, moduli: None = None) -> FieldArray: ...
+def inv(
+    x: FieldArray, *, modulo: None = None, moduli: None = None, overwrite: bool = False
+) -> FieldArray: ...
 @overload
 def inv(
     x: IntegerArray, *, modulo: None = None, moduli: None = None
@@ -337,6 +362,7 @@ def inv(
     *,
     modulo: SupportsIndex | Iterable[SupportsIndex] | None = None,
     moduli: ModuliSet | RNS | None = None,
+    overwrite: bool = False,
 ) -> (
     FieldArray
     | RNSArray
@@ -352,6 +378,8 @@ def inv(
         One matrix, or a stack of them. Fractions are as in :func:`det`.
     modulo, moduli
         As in :func:`solve`.
+    overwrite : bool
+        As in :func:`det`; the result takes the place of `x`.
 
     Returns
     -------
@@ -374,12 +402,14 @@ def inv(
     [[97, 1], [7, 98]]
     """
     if is_rational(x):
-        _refuse_with_fractions("inv", "modulo", modulo)
+        for name, value in (("modulo", modulo), ("overwrite=True", overwrite)):
+            _refuse_with_fractions("inv", name, value)
         (x,), multipliers = clear_denominators("inv", x)
         if x.ndim > 1 and x.shape[-2] == x.shape[-1]:
             multiplied = multipliers[..., None] * np.eye(x.shape[-1], dtype=object)
             return solve(x, from_ints(multiplied), moduli=moduli)
-    return _apply(rows.inv, x, modulo=_as_factors(modulo), moduli=_as_system("inv", moduli))
+    how: dict[str, Any] = {"modulo": _as_factors(modulo), "moduli": _as_system("inv", moduli)}
+    return _apply(rows.inv, x, overwrite=as_bool(overwrite, "overwrite"), **how)
 
 
 def _as_integers(name: str, x: Any) -> Any:
@@ -429,16 +459,18 @@ def _as_factors(modulo: SupportsIndex | Iterable[SupportsIndex] | None) -> tuple
 
 
 @overload
-def rref(x: FieldArray) -> RREF: ...
+def rref(x: FieldArray, *, overwrite: bool = False) -> RREF: ...
 @overload
 def rref(x: IntegerArray | RationalMatrix) -> RationalRREF: ...
-def rref(x: FieldArray | IntegerArray | RationalMatrix) -> RREF | RationalRREF:
+def rref(x: FieldArray | IntegerArray | RationalMatrix, *, overwrite: bool = False) -> RREF | RationalRREF:
     """Bring matrices to reduced row echelon form, exactly: pivots are 1, the rest of their columns 0.
 
     Parameters
     ----------
     x : FieldArray, RNSArray, IntervalRNSArray or matrix of fractions, shape (..., R, C)
         One matrix, or a stack of them, of any rank and shape.
+    overwrite : bool
+        As in :func:`det`; the result takes the place of `x`.
 
     Returns
     -------
@@ -470,7 +502,7 @@ def rref(x: FieldArray | IntegerArray | RationalMatrix) -> RREF | RationalRREF:
     >>> rd.linalg.rref(rd.from_ints(a)).pivots.tolist()
     [0, 2]
     """
-    form: Any = _apply(rows.rref, _as_integers("rref", x))
+    form: Any = _apply(rows.rref, _as_integers("rref", x), overwrite=as_bool(overwrite, "overwrite"))
     return form
 
 
@@ -551,13 +583,15 @@ def charpoly(
     return _apply(rows.charpoly, x, moduli=_as_system("charpoly", moduli))
 
 
-def lu(x: Any) -> LU:
+def lu(x: Any, *, overwrite: bool = False) -> LU:
     """Factor matrices as ``A = P @ L @ U``, with row exchanges, in each field, as ``scipy.linalg.lu``.
 
     Parameters
     ----------
     x : FieldArray, shape (..., R, C)
         One matrix, or a stack of them, of any rank and shape. Let K be the lesser of R and C.
+    overwrite : bool
+        As in :func:`det`; L, or U where C is greater than R, takes the place of `x`.
 
     Returns
     -------
@@ -578,7 +612,7 @@ def lu(x: Any) -> LU:
         As in :func:`det`; the matrices need not be square.
     """
     check_elements("lu", x)
-    found: LU = _apply(rows.lu, x)
+    found: LU = _apply(rows.lu, x, overwrite=as_bool(overwrite, "overwrite"))
     return found
 
 

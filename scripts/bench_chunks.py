@@ -151,7 +151,8 @@ def cluster(place: str, gpu: bool) -> Iterator[Any]:
         if place == "two":
             client = stack.enter_context(connect(gpus=2))
             assert client is not None
-            yield stack.enter_context(client.as_current())
+            stack.enter_context(client.as_current())
+            yield client
             return
         from distributed import Client, LocalCluster
 

@@ -44,6 +44,9 @@ constexpr i64 kBand = 128;
 constexpr i64 kFewRows = 64;
 constexpr i64 kFewWords = 2 * kFewRows * kFewRows;
 
+// Words from which on a matrix is worked on where its result goes, not in a copy of whole vectors.
+constexpr i64 kGreatWords = i64{1} << 18;
+
 i64 round_down(i64 x) { return x / kLanes * kLanes; }
 i64 round_up(i64 x) { return round_down(x + kLanes - 1); }
 
@@ -123,7 +126,7 @@ struct Wide {
   }
 };
 
-// A matrix modulo p that is worked on; one after another in the same memory.
+// A matrix modulo p that is worked on; one after another in the same memory, or each where its result goes.
 template <class Field>
 class Working {
  public:
@@ -131,26 +134,32 @@ class Working {
   using Modulus = typename Field::Modulus;
   using View = MatrixView<Word>;
 
-  Working(i64 rows, i64 columns, Modulus m)
+  Working(i64 rows, i64 columns, Modulus m, bool is_in_place = false)
       : rows_(rows),
         columns_(columns),
-        stride_(round_up(columns)),
+        stride_(is_in_place ? columns : round_up(columns)),
         m_(m),
-        words_(rows * stride_ + kLanes),
-        pivot_(stride_ + kLanes),
+        own_(is_in_place ? 0 : rows * stride_ + kLanes),
+        words_(own_.data()),
+        pivot_(round_up(columns) + kLanes),
         factors_(rows) {}
+  Working(Working&&) = default;
 
-  void load(View x) {
+  // Copies a matrix, to `out` if it is in place; it may be there already.
+  void load(View x, Word* out = nullptr) {
+    if (own_.empty()) words_ = out;
+    if (x.data == words_ && x.row_step == stride_ && x.column_step == 1) return;
     for (i64 i = 0; i < rows_; ++i) {
       for (i64 j = 0; j < columns_; ++j) row(i)[j] = *x.at(i, j);
     }
   }
 
   void store(Word* out) {
+    if (own_.empty()) return;
     for (i64 i = 0; i < rows_; ++i) std::copy_n(row(i), columns_, out + i * columns_);
   }
 
-  Word* row(i64 i) { return words_.data() + i * stride_; }
+  Word* row(i64 i) { return words_ + i * stride_; }
   Word& at(i64 i, i64 j) { return row(i)[j]; }
   const Modulus& modulus() const { return m_; }
   void set_modulus(Modulus m) { m_ = m; }
@@ -166,8 +175,15 @@ class Working {
     std::fill(&pivot_[start], &pivot_[begin], Word{0});
     std::copy(row(source) + begin, row(source) + end, &pivot_[begin]);
     std::fill(&pivot_[end], &pivot_[stop], Word{0});
-    Field::subtract(&pivot_[start], row(first) + start, last - first, stride_, stop - start, &factors_[first],
-                    m_.last);
+    // Beyond the end of a row in place is the next one, which loses zeros; beyond the last one is nothing.
+    const bool is_beyond = stop > stride_ && last == rows_;
+    Field::subtract(&pivot_[start], row(first) + start, last - first - is_beyond, stride_, stop - start,
+                       &factors_[first], m_.last);
+    if (!is_beyond) return;
+    tail_.assign(stop - start, Word{0});
+    std::copy(row(last - 1) + start, row(last - 1) + end, tail_.begin());
+    Field::subtract(&pivot_[start], tail_.data(), 1, stride_, stop - start, &factors_[last - 1], m_.last);
+    std::copy_n(tail_.begin(), end - start, row(last - 1) + start);
   }
 
   // Subtracts a product of matrices from rows `first` to `last`, columns from `begin` on: `left`, of all
@@ -193,7 +209,9 @@ class Working {
  private:
   i64 rows_, columns_, stride_;
   Modulus m_;
-  std::vector<Word> words_, pivot_;
+  std::vector<Word> own_;
+  Word* words_;
+  std::vector<Word> pivot_, tail_;
   std::vector<typename Field::Factor> factors_;
   std::vector<Word> panel_, product_;
 };
@@ -215,11 +233,13 @@ class Elimination {
   using Modulus = typename Field::Modulus;
   using View = MatrixView<Word>;
 
-  Elimination(i64 rows, i64 columns, i64 pivot_columns, Modulus m)
-      : rows_(rows), columns_(columns), pivot_columns_(pivot_columns), x_(rows, columns, m) {}
+  // Each matrix is worked on where its result goes, or in the same memory.
+  Elimination(i64 rows, i64 columns, i64 pivot_columns, Modulus m, bool is_in_place = false)
+      : rows_(rows), columns_(columns), pivot_columns_(pivot_columns), x_(rows, columns, m, is_in_place) {}
 
+  // Without `out` only what is found is wanted.
   void apply(Modulus m, View matrix, Found<Word> found, Word* out) {
-    begin(m, matrix, found);
+    begin(m, matrix, found, out);
     // Few pivots: one panel of all columns. Of some more, panels take longer than the products beside them.
     const i64 width =
         pivot_columns_ <= kPanel ? pivot_columns_ : kPanel / (pivot_columns_ <= 2 * kPanel ? 2 : 1);
@@ -231,9 +251,9 @@ class Elimination {
   }
 
   // `begin`, for each column `bring_pivot` and `clear_column`, and `finish` do the same as `apply`.
-  void begin(Modulus m, View matrix, Found<Word> found) {
+  void begin(Modulus m, View matrix, Found<Word> found, Word* out = nullptr) {
     x_.set_modulus(m);
-    x_.load(matrix);
+    x_.load(matrix, out);
     found_ = found;
     rank_ = 0;
     is_odd_ = false;
@@ -245,7 +265,7 @@ class Elimination {
   void finish(Word* out) {
     const Word product = *found_.product;
     if (is_odd_ && product != 0) *found_.product = x_.modulus().last - product + 1u;
-    x_.store(out);
+    if (out != nullptr) x_.store(out);
   }
 
   const Modulus& modulus() const { return x_.modulus(); }
@@ -358,7 +378,7 @@ void solve_upper(MatrixView<Word> upper, MatrixView<Word> right, i64 rows, i64 c
     solve_by_dots<Field>(upper, right, rows, columns, m, out);
     return;
   }
-  x.load(right);
+  x.load(right, out);
   const std::vector<Word> inverses = diagonal_inverses<Field>(upper, rows, m);
   for (i64 stop = rows; stop > 0; stop -= std::min(stop, kPanel)) {
     const i64 start = stop - std::min(stop, kPanel);
@@ -473,14 +493,15 @@ void eliminate(const Matrices<Word>& x, i64 pivot_columns, const Table<Word>& ta
   const i64 n = length_of(x, 0), count = length_of(x, 1), rows = length_of(x, 2), columns = length_of(x, 3);
   require(0 <= pivot_columns && pivot_columns <= columns, "there are fewer columns than pivots'");
   const i64 most = std::min(rows, pivot_columns);
-  require(holds(out, n * count, rows * columns) && holds(order, n * count, rows) &&
+  const bool is_wanted = out.size() > 0;
+  require((!is_wanted || holds(out, n * count, rows * columns)) && holds(order, n * count, rows) &&
               holds(pivots, n * count, most) && holds(products, n * count, 1),
           "the results do not have the shapes of the matrices");
   nb::gil_scoped_release release;
   const auto found = [&](i64 t) {
     return Found<Word>{order.data() + t * rows, pivots.data() + t * most, products.data() + t};
   };
-  const auto result = [&](i64 t) { return out.data() + t * rows * columns; };
+  const auto result = [&](i64 t) { return is_wanted ? out.data() + t * rows * columns : nullptr; };
   const i64 total = n * count;
   if (rows <= kFewRows && rows * columns <= kFewWords && total >= kLanes / 4) {
     std::vector<Elimination<Field>> together;
@@ -498,7 +519,8 @@ void eliminate(const Matrices<Word>& x, i64 pivot_columns, const Table<Word>& ta
     }
     return;
   }
-  Elimination<Field> elimination(rows, columns, pivot_columns, moduli[0]);
+  Elimination<Field> elimination(rows, columns, pivot_columns, moduli[0],
+                                 is_wanted && rows * columns >= kGreatWords);
   for (i64 t = 0; t < total; ++t) {
     elimination.apply(moduli[t / count], view(x, t / count, t % count), found(t), result(t));
   }
@@ -514,7 +536,7 @@ void solve_systems(const Matrices<Word>& upper, const Matrices<Word>& right, con
               length_of(upper, 3) == rows && holds(out, n * count, rows * columns),
           "shapes of a system do not match");
   nb::gil_scoped_release release;
-  Working<Field> x(rows, columns, moduli[0]);
+  Working<Field> x(rows, columns, moduli[0], rows * columns >= kGreatWords);
   for (i64 i = 0; i < n; ++i) {
     x.set_modulus(moduli[i]);
     for (i64 b = 0; b < count; ++b) {

@@ -342,7 +342,8 @@ class Kernels(Protocol):
         A row of the result begins with the factors that it was reduced by; what is not 0 of the row itself
         begins with its pivot, to the right of them. A pivot is the first of its column that is not 0 in a row
         that is no pivot's yet, and comes from one of the first `pivot_columns` columns; others are changed
-        likewise. Without `out`, contiguous, only what is returned is wanted.
+        likewise. Without `out`, contiguous, only what is returned is wanted. It may be `x` itself, which then
+        takes little more memory.
 
         Returns
         -------
@@ -365,7 +366,8 @@ class Kernels(Protocol):
     def lu(self, x: Array, moduli: Moduli, factors: tuple[Array, Array, Array]) -> None:
         """Factors P, L and U of x, all contiguous, of the shapes that follow.
 
-        P is (n, B, R, R), L (n, B, R, K) and U (n, B, K, C), for K the lesser of R and C.
+        P is (n, B, R, R), L (n, B, R, K) and U (n, B, K, C), for K the lesser of R and C. L or U may be `x`
+        itself, if it has that shape.
         """
 
     def lu_factor(self, packed: Array, factor: LUFactor, out: Array) -> None:

@@ -634,16 +634,17 @@ def convolve(a: Numbers, b: Numbers, *, mode: str, axis: int, overflow: str | No
 #
 # A matrix is one chunk. Over prime fields it may be in any chunks, except for `charpoly` and
 # `permanent`, and if its elements are polynomials. Results over a field are elements. Over the integers they
-# are Python ints or, with `moduli` (an RNS), residues.
+# are Python ints or, with `moduli` (an RNS), residues. A matrix over a field in memory may be
+# given up to the result with `overwrite`.
 
 
 @row("arrays", footprint=OF_MATRICES)
-def det(x: Numbers, *, variables: int = 0, moduli: Any = None) -> Results:
+def det(x: Numbers, *, variables: int = 0, moduli: Any = None, overwrite: bool = False) -> Results:
     """Determinants (...); with ``variables=1`` polynomials (..., degree + 1), of matrices of polynomials."""
 
 
 @row("arrays", numpy={"matrix_rank": None}, footprint=OF_MATRICES)
-def rank(x: Numbers) -> Array:
+def rank(x: Numbers, *, overwrite: bool = False) -> Array:
     """Ranks, int64: in each prime field, with the axis of the fields first, or over the rationals."""
 
 
@@ -659,7 +660,13 @@ def charpoly(x: Numbers, *, moduli: Any = None) -> Results:
 
 @row("arrays", footprint=OF_MATRICES)
 def solve(
-    a: Numbers, b: Numbers, *, unique: bool = True, modulo: tuple[int, ...] | None = None, moduli: Any = None
+    a: Numbers,
+    b: Numbers,
+    *,
+    unique: bool = True,
+    modulo: tuple[int, ...] | None = None,
+    moduli: Any = None,
+    overwrite: bool = False,
 ) -> Any:
     """Solutions of ``a @ x == b``: over the rationals numerators and denominators, or modulo coprime factors.
 
@@ -668,12 +675,14 @@ def solve(
 
 
 @row("arrays")
-def inv(x: Numbers, *, modulo: tuple[int, ...] | None = None, moduli: Any = None) -> Any:
+def inv(
+    x: Numbers, *, modulo: tuple[int, ...] | None = None, moduli: Any = None, overwrite: bool = False
+) -> Any:
     """Inverses of matrices, in the forms of `solve`."""
 
 
 @row("arrays", footprint=OF_MATRICES)
-def rref(x: Numbers) -> tuple[Any, ...]:  # type: ignore[empty-body]
+def rref(x: Numbers, *, overwrite: bool = False) -> tuple[Any, ...]:  # type: ignore[empty-body]
     """Reduced row echelon forms, over the rationals with denominators, and the pivots' columns."""
 
 
@@ -683,7 +692,7 @@ def nullspace(x: Numbers, *, moduli: Any = None) -> Results:
 
 
 @row("arrays")
-def lu(x: Numbers) -> Any:
+def lu(x: Numbers, *, overwrite: bool = False) -> Any:
     """Factors P, L and U of matrices over fields."""
 
 

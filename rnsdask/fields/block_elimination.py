@@ -223,7 +223,7 @@ def _cleared(rows: Array, step: Step, moduli: ModuliSet) -> tuple[Array, Array]:
     if used is None:
         return top, rest
     solved = multiply(step.inverse, top[..., used], moduli)
-    reduced = _subtract(rest[..., used], step.words[:, step.count :, : step.count], solved, moduli)
+    reduced = subtract_product(rest[..., used], step.words[:, step.count :, : step.count], solved, moduli)
     if isinstance(used, slice):
         return solved, reduced
     top, rest = top.copy(), rest.copy()
@@ -240,9 +240,9 @@ def _used_columns(rows: Array) -> Array | slice | None:
     return used.nonzero()[0] if count else None
 
 
-def _subtract(x: Array, left: Array, right: Array, moduli: ModuliSet) -> Array:
+def subtract_product(x: Array, left: Array, right: Array, moduli: ModuliSet) -> Array:
     """Subtract a product of matrices from others."""
-    if not x.size:
+    if not x.size or not left.size:
         return x
     return apply("subtract", (x, multiply(left, right, moduli)), RNS(moduli), "wrap")
 
@@ -253,10 +253,10 @@ def inverse_of_lower(words: Array, moduli: ModuliSet) -> Array:
     places: Array = np.arange(count, like=words)
     lower: Array = np.where(places[:, None] > places, words, elimination.identity(count, words))
     # Read from its end, it is an upper triangle.
-    return _inverse_of_upper(lower[:, ::-1, ::-1].copy(), moduli)[:, ::-1, ::-1].copy()
+    return inverse_of_upper(lower[:, ::-1, ::-1].copy(), moduli)[:, ::-1, ::-1].copy()
 
 
-def _inverse_of_upper(words: Array, moduli: ModuliSet) -> Array:
+def inverse_of_upper(words: Array, moduli: ModuliSet) -> Array:
     """Inverses of triangles (g, count, count); elements below the diagonal are not read."""
     ones = np.broadcast_to(elimination.identity(words.shape[-1], words), words.shape)
     out = np.empty_like(words, shape=(len(words), 1, *words.shape[1:]), order="C")
@@ -275,7 +275,7 @@ def upper_of(panel: Panel, *, moduli: ModuliSet) -> Upper:
         if step.count:
             at = step.pivots[:, None]
             square = np.take_along_axis(step.words[:, : step.count], at, axis=-1)
-            inverse = _inverse_of_upper(square, some_moduli(moduli, step.primes))
+            inverse = inverse_of_upper(square, some_moduli(moduli, step.primes))
             steps.append(
                 UpperStep(step.primes, step.start, inverse, np.take_along_axis(step.above, at, axis=-1))
             )
@@ -297,7 +297,7 @@ def reduce_by(block: Array, upper: Upper, *, moduli: ModuliSet) -> Array:
             continue
         few = some_moduli(moduli, step.primes)
         solved = multiply(step.inverse, rows[:, start:stop][..., used], few)
-        above = _subtract(rows[:, :start][..., used], step.above, solved, few)
+        above = subtract_product(rows[:, :start][..., used], step.above, solved, few)
         out = block.copy() if out is None else out
         part = out[step.primes]
         part[:, start:stop][..., used], part[:, :start][..., used] = solved, above

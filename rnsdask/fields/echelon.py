@@ -1,10 +1,11 @@
 """Reduced row echelon forms of chunks of matrices over prime fields and over the rationals. No Dask in here.
 
-A chunk is (n, *batch, rows, columns), in any layout; it is never changed. Forms and their pivots are unique;
-over the rationals they are proved (docs/exact-linalg.md).
+A chunk is (n, *batch, rows, columns), in any layout; it is not changed, unless a function may `overwrite` it.
+Forms and their pivots are unique; over the rationals they are proved (docs/exact-linalg.md).
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +15,9 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, Moduli, assign, kernels_of, to_backend
 from rnsdask.core import rows
+from rnsdask.core.moduli import unchecked_set
 from rnsdask.core.place import ALONE, Place
+from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.fields import elimination
 from rnsdask.fields.determinant_bounds import magnitude_of
 from rnsdask.fields.exact_solutions import solutions as exact_solutions
@@ -25,36 +28,125 @@ from rnsdask.rns.system import RNS
 NO_PIVOT, WIDE_NO_PIVOT = np.uint32(2**32 - 1), np.uint64(2**64 - 1)
 """Pivot column that packed forms give to a row without a pivot; as a signed word it is -1."""
 
+# Words of a matrix from which on matrices whose pivots differ are reduced in place, one by one.
+GREAT_WORDS = 2**18
+
+# Free columns are reduced in copies of a quarter of all words, or of 64 MiB.
+PARTS, LEAST_PART = 4, 2**24
+
+# Words that are rearranged at a time: 64 MiB.
+BAND_WORDS = 2**24
+
 NO_SOLUTION = "makes equations without a solution"
 
 
 # ---- over prime fields ------------------------------------------------------------------------------------
 
 
-def forms(words: Array, moduli: Moduli) -> Array:
+def packed_forms(words: Array, moduli: Moduli) -> Array:
     """Reduced row echelon forms (n, *batch, rows, columns + 1); the last column holds the pivots' columns."""
-    rows, columns = words.shape[-2:]
-    packed = np.zeros_like(words, shape=(*words.shape[:-1], columns + 1), order="C")
-    no_pivot = NO_PIVOT if words.dtype == np.uint32 else WIDE_NO_PIVOT
-    if 0 in words.shape:
-        packed[..., columns] = no_pivot
-        return packed
-    found = elimination.echelon(words, moduli, columns)
-    least = min(rows, columns)
-    x = packed.reshape(*found.words.shape[:2], rows, columns + 1)  # of one stack
-    pivots = to_backend(found.pivots, "cpu")
-    first = _leading_pivots(pivots)
-    # By slices: indices of CuPy's arrays are not to be trusted beyond 2**31.
-    packed.reshape(-1, rows * (columns + 1))[:, : first * (columns + 2) : columns + 2] = 1
-    if first < columns:
-        assign(x[:, :, :least, first:columns], _reduced_rows(found, moduli, slice(first, columns)))
-    last = np.full(x.shape[:3], no_pivot)
-    last[:, :, :least] = pivots.astype(words.dtype)
+    columns = words.shape[-1]
+    packed = np.empty_like(words, shape=(*words.shape[:-1], columns + 1), order="C")
+    form, pivots = forms(words, moduli)
+    if words.size:
+        assign(packed.reshape(-1, columns + 1)[:, :columns], form.reshape(-1, columns))
+    last = np.full(words.shape[:-1], NO_PIVOT if words.dtype == np.uint32 else WIDE_NO_PIVOT)
+    last[..., : pivots.shape[-1]] = to_backend(pivots, "cpu").astype(words.dtype)
     assign(packed.reshape(-1, columns + 1)[:, columns:], np.asarray(last.reshape(-1, 1), like=packed))
     return packed
 
 
-def _leading_pivots(pivots: NDArray[np.int32]) -> int:
+def forms(words: Array, moduli: Moduli, *, overwrite: bool = False) -> tuple[Array, Array]:
+    """Reduced row echelon forms (n, *batch, rows, columns), and pivots' columns (n, *batch, K), int64.
+
+    K is the lesser of rows and columns; rows without a pivot have -1. Forms are made where the elimination
+    leaves factors: all that a matrix takes beside that is a part of its free columns.
+    """
+    rows, columns = words.shape[-2:]
+    shape = *words.shape[:-2], min(rows, columns)
+    if 0 in words.shape:
+        form = np.zeros_like(words, shape=words.shape, order="C")
+        return form, np.full_like(words, -1, shape=shape, dtype=np.int64, order="C")
+    found = elimination.echelon(words, moduli, columns, overwrite=overwrite)
+    pivots = to_backend(found.pivots, "cpu").astype(np.int64)
+    n, count = pivots.shape[:2]
+    if (pivots == pivots[:1, :1]).all():
+        _reduce_alike(found.words, pivots[0, 0], moduli)
+    elif rows * columns >= GREAT_WORDS:
+        for i, b in np.ndindex(n, count):
+            one = found.words[i : i + 1, b : b + 1]
+            _reduce_alike(one, pivots[i, b], _one_of(moduli, i))
+    else:
+        _reduce(found, pivots, moduli)
+    return found.words.reshape(words.shape), np.asarray(pivots.reshape(shape), like=words)
+
+
+def _one_of(moduli: Moduli, i: int) -> Moduli:
+    return WideModuli((moduli[i],)) if isinstance(moduli, WideModuli) else unchecked_set([moduli[i]])
+
+
+def _reduce(found: elimination.Echelon, pivots: NDArray[np.int64], moduli: Moduli) -> None:
+    """Reduce echelon forms of small matrices, whose pivots differ."""
+    x, least = found.words, pivots.shape[-1]
+    first, (rows, columns) = _leading_pivots(pivots), x.shape[-2:]
+    reduced = _reduced_rows(found, moduli, slice(first, columns))
+    x[...] = 0
+    x.reshape(-1, rows * columns)[:, : first * (columns + 1) : columns + 1] = 1
+    x[:, :, :least, first:] = reduced
+
+
+def _reduce_alike(x: Array, pivots: NDArray[np.int64], moduli: Moduli) -> None:
+    """Reduce echelon forms (n, B, rows, columns) that all have these pivots, -1 for a row without one.
+
+    With the columns of pivots first, a form begins with an upper triangle.
+    """
+    n, count, rows, columns = x.shape
+    at = pivots[pivots >= 0]
+    free, rank = np.setdiff1d(np.arange(columns), at), len(at)
+    form, is_leading = x[:, :, :rank], rank == 0 or at[-1] == rank - 1
+    if not is_leading:
+        order = np.asarray(np.concatenate([at, free]), like=x)
+        for band, _ in _bands(form):
+            band[...] = band.take(order, axis=-1)
+    if rank and len(free):
+        _reduce_free(form, at, free, moduli)
+    x[:, :, rank:] = 0
+    if is_leading:
+        form[..., :rank] = 0
+        # By slices: indices of CuPy's arrays are not to be trusted beyond 2**31.
+        x.reshape(n * count, rows * columns)[:, : rank * (columns + 1) : columns + 1] = 1
+        return
+    to = np.asarray(free, like=x)
+    for band, first in _bands(form):
+        solved = band[..., rank:].copy()
+        band[...] = 0
+        band[..., to] = solved
+        own = np.arange(band.shape[2], like=x)
+        band[:, :, own, np.asarray(at[first : first + len(own)], like=x)] = 1
+
+
+def _reduce_free(form: Array, at: NDArray[np.int64], free: NDArray[np.int64], moduli: Moduli) -> None:
+    """Reduce the free columns of echelon forms (n, B, rank, columns), which are the last ones."""
+    n, count, rank, columns = form.shape
+    upper, right = form[..., :rank], form[..., rank:]
+    width = max(form.size // PARTS, LEAST_PART) // (n * count * rank) + 1
+    rows = np.asarray(at, like=form)[:, None]
+    for start in range(0, columns - rank, width):
+        part = right[..., start : start + width].copy()
+        if free[start] < at[-1]:  # factors may stand left of a pivot
+            part *= np.asarray(free[start : start + width], like=form) > rows
+        kernels_of(part).solve_upper(upper, part, moduli, part)
+        assign(right[..., start : start + width], part)
+
+
+def _bands(x: Array) -> Iterator[tuple[Array, int]]:
+    """Yield some rows of matrices (n, B, rows, columns) at a time, and the number of the first."""
+    length = max(1, BAND_WORDS // max(1, x.size // x.shape[2])) if x.size else 1
+    for first in range(0, x.shape[2], length):
+        yield x[:, :, first : first + length], first
+
+
+def _leading_pivots(pivots: NDArray[np.integer]) -> int:
     """First columns that have pivots in all matrices of (n, B, K); reduced, they are an identity matrix's."""
     is_leading = np.logical_and.accumulate(pivots == np.arange(pivots.shape[-1]), axis=-1)
     return int(is_leading.sum(axis=-1).min())

@@ -1,7 +1,8 @@
 """Linear algebra of chunks of matrices over prime fields, of either width, by elimination. No Dask in here.
 
-A chunk is (n, *batch, rows, columns), in any layout; it is never changed. Any element that is not 0 can be a
-pivot; the first of a column is taken, so that all processors find the same factors.
+A chunk is (n, *batch, rows, columns), in any layout. It is changed only by functions that may `overwrite` it,
+whose chunks then are contiguous. Any element that is not 0 can be a pivot; the first of a column is taken, so
+that all processors find the same factors.
 """
 
 import math
@@ -43,32 +44,32 @@ def _stack(words: Array) -> Array:
     return words.reshape(len(words), math.prod(words.shape[1:-2]), *words.shape[-2:])
 
 
-def echelon(words: Array, moduli: Moduli, pivot_columns: int) -> Echelon:
+def echelon(words: Array, moduli: Moduli, pivot_columns: int, *, overwrite: bool = False) -> Echelon:
     """Eliminate matrices (n, *batch, rows, columns), with pivots from the first columns alone."""
     x = _stack(words)
-    out = np.empty_like(x, order="C")
+    out = x if overwrite else np.empty_like(x, order="C")
     return Echelon(out, *kernels_of(x).eliminate(x, pivot_columns, moduli, out))
 
 
-def _pivots_and_products(words: Array, moduli: Moduli) -> tuple[Array, Array]:
+def _pivots_and_products(words: Array, moduli: Moduli, overwrite: bool) -> tuple[Array, Array]:
     """Pivots' columns (n, B, K), -1 for a row without a pivot, and products of pivots (n, B)."""
     x = _stack(words)
-    return kernels_of(x).eliminate(x, x.shape[-1], moduli, None)[1:]
+    return kernels_of(x).eliminate(x, x.shape[-1], moduli, x if overwrite else None)[1:]
 
 
-def determinants(words: Array, moduli: Moduli) -> Array:
+def determinants(words: Array, moduli: Moduli, *, overwrite: bool = False) -> Array:
     """Determinants (n, *batch, 1, 1) of square matrices; 1 for a matrix without rows."""
     small = _small_cramer(words, moduli)
     if small is not None:
         return small[1]
-    pivots, products = _pivots_and_products(words, moduli)
+    pivots, products = _pivots_and_products(words, moduli, overwrite)
     full = (pivots[..., -1:] >= 0).all(axis=-1)  # no rows have full rank
     return np.where(full, products, np.uint32(0)).reshape(*words.shape[:-2], 1, 1)
 
 
-def ranks(words: Array, moduli: Moduli) -> Array:
+def ranks(words: Array, moduli: Moduli, *, overwrite: bool = False) -> Array:
     """Ranks (n, *batch, 1, 1), int64."""
-    pivots, _ = _pivots_and_products(words, moduli)
+    pivots, _ = _pivots_and_products(words, moduli, overwrite)
     return (pivots >= 0).sum(axis=-1, dtype=np.int64).reshape(*words.shape[:-2], 1, 1)
 
 
@@ -85,16 +86,20 @@ def pivots(words: Array, moduli: Moduli) -> tuple[list[int], list[int]]:
 # ---- factors ----------------------------------------------------------------------------------------------
 
 
-def factors(words: Array, moduli: Moduli) -> tuple[Array, Array, Array]:
+def factors(words: Array, moduli: Moduli, *, overwrite: bool = False) -> tuple[Array, Array, Array]:
     """Factor A = P L U: P (n, *batch, rows, rows), L (n, *batch, rows, k) and U (n, *batch, k, columns).
 
-    k is the lesser of rows and columns.
+    k is the lesser of rows and columns. L, or U if there are more columns, may `overwrite` A.
     """
     x = _stack(words)
     rows, columns = words.shape[-2:]
     least = min(rows, columns)
     shapes = (rows, rows), (rows, least), (least, columns)
-    P, L, U = (np.empty_like(x, shape=(*x.shape[:2], *shape), order="C") for shape in shapes)
+    overwritten = (1 if rows >= columns else 2) if overwrite and x.size else None
+    P, L, U = (
+        x if k == overwritten else np.empty_like(x, shape=(*x.shape[:2], *shape), order="C")
+        for k, shape in enumerate(shapes)
+    )
     kernels_of(x).lu(x, moduli, (P, L, U))
     outer = words.shape[:-2]
     return tuple(part.reshape(*outer, *part.shape[2:]) for part in (P, L, U))
@@ -224,7 +229,7 @@ def matrix_at(flat_index: int, batch: tuple[int, ...], place: Place) -> str:
 
 
 def inverses(words: Array, moduli: Moduli, place: Place) -> Array:
-    """Inverses of square matrices; LinAlgError as :func:`solve` for a singular one."""
+    """Inverses of small square matrices; LinAlgError as :func:`solve` for a singular one."""
     return solve(with_identity(words), moduli, place)
 
 

@@ -9,7 +9,7 @@ and of unknown size, so they are computed as Python ints; so are ranks.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 _COPIES = 4
 """Arrays of the size of the images modulo some primes that a task holds."""
+
+_OVERWRITTEN = 1
+"""The same of a task that eliminates where it has read matrices: a panel with its copy takes half of that."""
 
 _RANK_BYTES, _INT_BYTES, _INT_BYTES_OF_BYTE = 40, 80, 4
 """Estimated bytes: half those of a rank; those of any other result and its text, and for each byte of it."""
@@ -215,7 +218,7 @@ def _work(
     workspace = min(INT8_BYTES * entries, INT8_GREATEST) + min(LU_BYTES * entries, LU_WORKSPACE)
     if axes == 3:  # matrices of polynomials, with several copies of their values
         workspace += _COPIES * RESIDUE_DTYPE.itemsize * VALUES_WORDS
-    return memory_plan.describe(
+    work = memory_plan.describe(
         operation,
         [largest.system],
         ChunkPlan(largest.shape, tuple(chunks)),
@@ -225,6 +228,8 @@ def _work(
         workspace=workspace,
         passes=computing(operation, largest),
     )
+    is_overwritten = operation in ("det", "rank") and axes == 2 and has_block_elimination(largest.system)
+    return replace(work, arrays=_OVERWRITTEN) if is_overwritten else work
 
 
 def _count_lifting_primes(operation: str, arrays: Sequence[Any], bits: int) -> int:

@@ -1,18 +1,21 @@
 """Dask graphs that read each chunk of a store, in its chunks, in parts of them, or in several joined."""
 
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from dask.base import tokenize
 
 from rnsdask import store
-from rnsdask.backend import WorkersArray, check_backend, naming_gpu_memory, to_backend
+from rnsdask.backend import Array, WorkersArray, check_backend, naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core.layout import Chunks, Lengths
 from rnsdask.core.place import Place
 from rnsdask.lazy.blocks import divide, read_block
+from rnsdask.lazy.call import Call
 from rnsdask.lazy.chunks import normalize_chunks, rechunk
 from rnsdask.lazy.map import map_chunks
 
@@ -54,6 +57,44 @@ def _read_in(info: store.StoreInfo, chunks: Lengths, part: int | None, backend: 
     how.update(rows=info.system.rows, dtype=info.system.word_dtype, chunks=chunks, like=like)
     words: da.Array = map_chunks(read_block, located=True, name=name, info=info, **how)
     return words
+
+
+# ---- functions of chunks that only their task reads --------------------------------------------------------
+
+
+def map_read(
+    function: Callable[..., Any], words: da.Array, chunks: Sequence[Sequence[int]], **options: Any
+) -> da.Array | None:
+    """Apply a function to chunks that are read from a store, in the tasks that read them.
+
+    It is called with ``overwrite=True`` where it may write to a chunk: no other task has it, and a task that
+    is tried again reads it again. `chunks` are those of the result, as many along each axis; `options` are
+    its own and those of :func:`.map_chunks`. None if the chunks are not as they are read.
+    """
+    call = _reader_of(words)
+    if call is None:
+        return None
+    names = "rows", "dtype", "token"
+    how = {name: options.pop(name) for name in names if name in options}
+    how |= {"chunks": chunks, "located": True, "like": meta_from_array(words), "reader": call}
+    mapped: da.Array = map_chunks(_apply_to_read, apply=function, given=options, **how)
+    return mapped
+
+
+def _reader_of(words: da.Array) -> Call | None:
+    """Return the call that reads each chunk from a store, if there is nothing else in the graph."""
+    layers = list(getattr(words.__dask_graph__(), "layers", {}).values())
+    call = getattr(getattr(layers[0], "task", None), "func", None) if len(layers) == 1 else None
+    return call if isinstance(call, Call) and call.function is read_block else None
+
+
+def _apply_to_read(
+    *, reader: Call, apply: Callable[..., Any], given: Mapping[str, Any], place: Place
+) -> Array:
+    assert reader.grid is not None
+    words = reader.function(**reader.options, place=reader.grid.place(place.index))
+    is_own = words.flags.c_contiguous and getattr(words.flags, "writeable", True)  # CuPy's arrays all are
+    return apply(words, overwrite=is_own, **given)
 
 
 # ---- plain arrays -----------------------------------------------------------------------------------------

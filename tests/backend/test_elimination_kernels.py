@@ -47,6 +47,10 @@ def check(words: Array, pivot_columns: int, moduli: ModuliSet) -> None:
         assert all((host(ours) == theirs).all() for ours, theirs in zip(results, found, strict=True))
         assert out is None or (host(out) == expected).all()
         assert (host(given) == words).all()
+    in_place = cupy.asarray(words)
+    results = kernels_of(in_place).eliminate(in_place, pivot_columns, moduli, in_place)
+    assert all((host(ours) == theirs).all() for ours, theirs in zip(results, found, strict=True))
+    assert (host(in_place) == expected).all()
     if pivot_columns == words.shape[3]:
         rows, columns = words.shape[2:]
         least = min(rows, columns)
@@ -58,6 +62,12 @@ def check(words: Array, pivot_columns: int, moduli: ModuliSet) -> None:
         kernels_of(x).lu(x, moduli, factors)
         cpu.lu(words, moduli, others)
         for ours, theirs in zip(factors, others, strict=True):
+            assert (host(ours) == theirs).all()
+        in_place = cupy.asarray(words)
+        overwritten = 1 if rows >= columns else 2
+        part = tuple(in_place if k == overwritten else factor for k, factor in enumerate(factors))
+        kernels_of(in_place).lu(in_place, moduli, part)
+        for ours, theirs in zip(part, others, strict=True):
             assert (host(ours) == theirs).all()
     assert (host(x) == words).all()
 
@@ -102,6 +112,28 @@ def test_many_and_one_great_matrix(rng: np.random.Generator) -> None:
     check(words, 270, moduli)
     check(words[:, :1], 270, moduli)
     check(words[:, 3:4], 269, moduli)
+
+
+@pytest.mark.parametrize("shape", [(5000, 150), (4200, 1100), (700, 300)], ids=str)
+def test_tall_matrices(
+    shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    """More rows than a cluster has: triangles in any order, zeros first, few numbers, a low rank."""
+    from rnsdask.backend.cuda import panel_lu
+
+    if shape[0] < 4096:
+        monkeypatch.setattr(panel_lu, "MOST_ROWS", 32)
+    rows, columns = shape
+    for moduli in (ModuliSet(list(ODD)[-2:]), WITH_2):
+        words = np.empty((len(moduli), 4, rows, columns), dtype=np.uint32)
+        words[:, 0] = np.triu(drawn(rng, moduli, rows, columns))[:, rng.permutation(rows)]
+        words[:, 1] = drawn(rng, moduli, rows, columns)
+        words[:, 1, : rows - columns // 2] = 0
+        words[:, 2] = rng.random((rows, columns)) < 0.003
+        words[:, 3] = stack(rng, moduli, columns // 3, rows, columns)[:, 1]
+        for pivot_columns in (columns, columns - 33):
+            check(words, pivot_columns, moduli)
+        check(words[:1, 2:3], columns, ModuliSet([moduli[0]]))
 
 
 def test_exchanges_at_each_column(rng: np.random.Generator) -> None:

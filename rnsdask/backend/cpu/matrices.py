@@ -14,6 +14,9 @@ from rnsdask.core.wide_moduli import WideModuli
 # Most rows, and fewest matrices, of a batch that is eliminated in step, if moduli are odd.
 _SMALL_ROWS, _SEVERAL = 96, 4
 
+# Rows of factors that are written at a time.
+_BAND = 256
+
 
 def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
     _cpu.matmul(a, b, modulus_table(moduli), out)
@@ -52,7 +55,7 @@ def eliminate(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]:
     n, count, rows, _ = x.shape
     if out is None:
-        out = np.empty_like(x, order="C")
+        out = np.empty((0, 0, 0, 0), dtype=x.dtype)
     order = np.empty((n, count, rows), dtype=np.int32)
     pivots = np.empty((n, count, min(rows, pivot_columns)), dtype=np.int32)
     products = np.empty((n, count), dtype=x.dtype)
@@ -72,9 +75,11 @@ def small_cramer(x: Array, moduli: ModuliSet) -> tuple[NDArray[np.uint32], NDArr
 
 
 def lu(x: Array, moduli: Moduli, factors: tuple[Array, Array, Array]) -> None:
-    words = np.empty_like(x, order="C")
+    is_in_place = any(out is x for out in factors)
+    words = x if is_in_place else np.empty_like(x, order="C")
     order = eliminate(x, x.shape[3], moduli, words)[0]
-    for factor, out in zip(LU_FACTORS, factors, strict=True):
+    # What goes to the place of the echelon form comes last.
+    for factor, out in sorted(zip(LU_FACTORS, factors, strict=True), key=lambda one: one[1] is x):
         _lu_factor(words, order, factor, out)
 
 
@@ -87,9 +92,12 @@ def _lu_factor(words: Array, order: Array, factor: LUFactor, out: Array) -> None
     if factor == "P":
         np.equal(order[:, :, None], rows, out=out, casting="unsafe")
         return
-    is_below = columns < rows
-    out[...] = columns == rows if factor == "L" else 0
-    np.copyto(out, words[:, :, : out.shape[2], : out.shape[3]], where=is_below == (factor == "L"))
+    for first in range(0, out.shape[2], _BAND):
+        band = slice(first, first + _BAND)
+        is_below = columns < rows[band]
+        others = columns == rows[band] if factor == "L" else np.uint32(0)
+        own = words[:, :, : out.shape[2], : out.shape[3]][:, :, band]
+        out[:, :, band] = np.where(is_below == (factor == "L"), own, others)
 
 
 def solve_upper(upper: Array, right: Array, moduli: Moduli, out: Array) -> None:

@@ -48,6 +48,10 @@ MOST_PIVOTS = MOST_TERMS
 WIDTH = 2**14
 """Columns of a panel where there are more pivots."""
 
+# Columns of a panel in place: an eighth, in whole steps. With a copy and ten residues of a byte for each of
+# its words a panel takes 3.5 times its own memory.
+_PARTS_IN_PLACE, _STEP_IN_PLACE = 8, 2**11
+
 
 def is_for(pivots: int, matrices: int, moduli: ModuliSet) -> bool:
     """Whether there are enough pivots for blocks to pay, and random matrices need no exchanges."""
@@ -78,6 +82,12 @@ def eliminate(
     return leading
 
 
+def width_in_place(pivots: int) -> int:
+    """Columns of a panel that leave the matrix most of the memory."""
+    steps = pivots // (_PARTS_IN_PLACE * _STEP_IN_PLACE)
+    return min(max(steps, 1) * _STEP_IN_PLACE, WIDTH)
+
+
 def eliminate_in_panels(
     x: Array,
     pivot_columns: int,
@@ -86,18 +96,19 @@ def eliminate_in_panels(
     small: Small,
     out: Array,
     leading: int | None = None,
+    width: int | None = None,
 ) -> None:
     """Eliminate matrices of any number of pivots: panels by blocks, and what is right of each by products.
 
     From the first column on in whose block rows of a matrix have to be exchanged, all go by ranks; if it is
-    known, there are `leading` ones before it.
+    known, there are `leading` ones before it. Panels are `width` columns wide.
     """
     if out is not x:
         out[...] = x
     great = GreatMatrices(out, found, pivot_columns, moduli, is_full=False)
     start, most = 0, min(out.shape[2], pivot_columns)
     while start < most:
-        stop = min(start + (WIDTH if leading is None else leading), most)
+        stop = min(start + ((width or WIDTH) if leading is None else leading), most)
         done = _eliminate_panel(start, stop, moduli, found, small, out)
         if done < stop:
             leading, stop = done - start, done

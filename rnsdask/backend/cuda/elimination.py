@@ -36,6 +36,12 @@ _MOST_WHOLE = 128
 def eliminate(x: Array, pivot_columns: int, moduli: Moduli, out: Array | None) -> Found:
     if isinstance(moduli, WideModuli):
         return wide_eliminate(x, pivot_columns, moduli, out)
+    # Results begin at whole vectors; a view may begin elsewhere.
+    if out is not None and out is x and not launching.is_aligned(x.reshape(-1)):
+        words = cupy.empty(x.shape, dtype=cupy.uint32)
+        results = eliminate(x, pivot_columns, moduli, words)
+        assign(x, words)
+        return results
     found = no_pivots(x, pivot_columns)
     if x.size == 0 or _eliminate_whole(x, pivot_columns, moduli, found, out=out):
         return found
@@ -76,11 +82,18 @@ def _eliminate_whole(
 def _eliminate_great(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array, found: Found) -> None:
     """Eliminate as if no rows had to be exchanged, or each column had a pivot; modulo other primes by ranks.
 
-    So most of the time nothing waits for a rank.
+    So most of the time nothing waits for a rank. In place panels are narrow, for the columns of each are kept
+    until it is done.
     """
     n, count, rows, _ = x.shape
     pivots = min(rows, pivot_columns)
-    if not block_lu.is_for(pivots, n * count, moduli):
+    if out is x:  # nothing is there to begin again from
+        if block_lu.is_for(pivots, n * count, moduli):
+            width = block_lu.width_in_place(pivots)
+            block_lu.eliminate_in_panels(x, pivot_columns, moduli, found, _eliminate_whole, x, width=width)
+        else:
+            _eliminate_with_ranks(x, pivot_columns, moduli, found)
+    elif not block_lu.is_for(pivots, n * count, moduli):
         is_done = _eliminate_with_all_pivots(x, pivot_columns, moduli, found, out)
         _again(x, pivot_columns, moduli, out, found, is_done, _eliminate_with_ranks)
     elif pivots > block_lu.MOST_PIVOTS:
@@ -150,12 +163,13 @@ def lu(x: Array, moduli: Moduli, factors: tuple[Array, Array, Array]) -> None:
     if x.size == 0:
         factors[0][...] = cupy.eye(rows, dtype=cupy.uint32)  # the others are empty
         return
-    found = no_pivots(x, columns)
+    found, is_in_place = no_pivots(x, columns), any(out is x for out in factors)
     results = dict(zip(("permutation", "lower", "upper"), factors, strict=True))
-    if not _eliminate_whole(x, columns, moduli, found, **results):
-        words = cupy.empty(x.shape, dtype=cupy.uint32)
+    if is_in_place or not _eliminate_whole(x, columns, moduli, found, **results):
+        words = x if is_in_place else cupy.empty(x.shape, dtype=cupy.uint32)
         order = eliminate(x, columns, moduli, words)[0]
-        for factor, out in zip(LU_FACTORS, factors, strict=True):
+        # What goes to the place of the echelon form comes last: a thread writes where it has read.
+        for factor, out in sorted(zip(LU_FACTORS, factors, strict=True), key=lambda one: one[1] is x):
             _lu_factor(words, columns, order, 1, factor, out)
 
 

@@ -250,6 +250,7 @@ ROW_WIDTH = 33
 ROW_TILE = 32
 WHOLE_ROWS = 256
 LU_STRIP = 32
+TALL_SEGMENT = 1024
 GREAT_TILE = 128
 BOARD_BYTES = 1392
 TRIANGULAR = np.dtype(
@@ -437,6 +438,7 @@ STRUCTURES = {
     "positional_multiply": {"LimbOperand": LIMB_OPERAND, "ProductTask": PRODUCT_TASK},
     "sparse": {"SparseTask": SPARSE},
     "sum": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS},
+    "tall_panel": {"Stack": STACK, "Elimination": ELIMINATION},
     "triangles": {"Stack": STACK, "Triangles": TRIANGLES},
     "triangular_systems": {"Stack": STACK, "Triangular": TRIANGULAR},
     "wide_arithmetic": {"WideOperand": OPERAND, "WideTask": WIDE_TASK},
@@ -493,6 +495,7 @@ SIZES = {
     "scan": {"kBlock": BLOCK, "kTile": SCAN_TILE},
     "sparse": {"kWarp": WARP},
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
+    "tall_panel": {"kWarp": WARP, "kSegment": TALL_SEGMENT},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},
     "triangles": {"kMost": MOST_INVERTED, "kRows": INVERSE_ROWS},
 }

@@ -1,6 +1,7 @@
 """Elimination in great matrices modulo primes by panels of columns, with any exchanges of rows."""
 
 import cupy
+import numpy as np
 
 from rnsdask.backend.cuda import int8_product, launching, triangles
 from rnsdask.backend.cuda.int8_product import SUBTRACT, Bound, Part
@@ -12,6 +13,8 @@ from rnsdask.backend.cuda.layout import (
     PANEL_WIDTH,
     ROW,
     ROW_WIDTH,
+    TALL_SEGMENT,
+    WARP,
 )
 from rnsdask.backend.cuda.triangles import Found, in_warps, task_of
 from rnsdask.backend.cuda.variants import MOST_CLUSTER, Defines, cluster_options, int8_options
@@ -21,13 +24,18 @@ from rnsdask.core.moduli import ModuliSet
 _MOST_THREADS = 512
 
 # Rows that a block of a cluster has, a thread for each.
-_MOST_ROWS = 512
+MOST_ROWS = 512
 _LEAST_ROWS = 64
 
 # Columns that a launch eliminates of many great matrices, and of few, for which more launches take longer.
 _PANEL = 128
 _PANEL_OF_FEW = 256
 _FEW = 32
+
+# Columns that all multiprocessors eliminate together in a tall matrix, one after the other: of each they
+# change all rows in all of these columns.
+_PANEL_OF_TALL = 64
+_TALL_BLOCK = 128
 
 
 class GreatMatrices:
@@ -66,8 +74,9 @@ class GreatMatrices:
 
     def _eliminate(self, start: int, stop: int) -> None:
         """Columns start to stop, in which all pivots before have been taken into account."""
-        if stop - start > self.panel:
-            middle = _middle(start, stop, self.panel)
+        panel = _PANEL_OF_TALL if self._is_tall(start) else self.panel
+        if stop - start > panel:
+            middle = _middle(start, stop, panel)
             self._eliminate(start, middle)
             self._reduce(start, middle, stop)
             if self._is_done(start, middle, stop):
@@ -75,8 +84,9 @@ class GreatMatrices:
             else:
                 self._eliminate(middle, stop)
             return
-        ranks = cupy.empty_like(self.ranks[start])
-        self._eliminate_panel(start, stop, {"ranks": self.ranks[start], "new_ranks": ranks})
+        ranks = self.ranks[start].copy()
+        eliminate = self._eliminate_tall if self._is_tall(start) else self._eliminate_panel
+        eliminate(start, stop, {"ranks": self.ranks[start], "new_ranks": ranks})
         self.ranks[stop] = ranks
         self.least[stop] = min(stop, self.words.shape[2]) if self.is_full else int(ranks.min())
 
@@ -88,13 +98,38 @@ class GreatMatrices:
         left = self.words[:, :, self.least[middle] :, middle:stop]
         return not left.size or not int(left.max())
 
+    def _is_tall(self, start: int) -> bool:
+        """Whether blocks of their own have too few threads for the rows, and leave processors idle."""
+        n, count, rows, _ = self.words.shape
+        left = rows - self.least[start]
+        blocks = 1 if 2 in self.moduli else _blocks_of_cluster(left, n * count)
+        are_few = n * count < processors(cupy.cuda.runtime.getDevice())
+        return are_few and bool(left > blocks * MOST_ROWS)
+
+    def _eliminate_tall(self, start: int, stop: int, ranks: dict[str, Array]) -> None:
+        n, count, rows, columns = self.words.shape
+        matrices, first = n * count, self.least[start]
+        task = task_of(self.words, self.found, (start, stop, stop), self.moduli, out=self.words, **ranks)
+        found = cupy.full(matrices, rows, dtype=cupy.int32)
+        places = cupy.full(matrices, -1, dtype=cupy.int32)
+        inverses = cupy.empty(matrices, dtype=cupy.uint32)
+        pivot_rows = cupy.empty((matrices, stop - start), dtype=cupy.uint32)
+        shared = found, places, inverses, pivot_rows
+        threads = matrices * (rows - first + -(-columns // TALL_SEGMENT)) * WARP
+        for column in range(start - 1, stop):
+            at = task, np.int64(column)
+            if column >= start:
+                size = matrices * _TALL_BLOCK
+                launching.launch("tall_panel", "bring_pivot", size, (*at, *shared), block=_TALL_BLOCK)
+            launching.launch("tall_panel", "clear_column", threads, (*at, np.int64(first), *shared))
+
     def _eliminate_panel(self, start: int, stop: int, ranks: dict[str, Array]) -> None:
         n, count, rows, _ = self.words.shape
         left = max(1, rows - self.least[start])
         blocks = _blocks_of_cluster(left, n * count)
         block = in_warps(-(-left // blocks))
         shared = shared_bytes(BOARD_BYTES // 4 + ROW * (ROW + GREAT_TILE) + ROW_WIDTH * block)
-        if 2 not in self.moduli and block <= _MOST_ROWS and shared:
+        if 2 not in self.moduli and block <= MOST_ROWS and shared:
             task = task_of(self.words, self.found, (start, stop, stop), self.moduli, out=self.words, **ranks)
             launching.launch(
                 "eliminate_panel",
@@ -175,7 +210,7 @@ def _blocks_of_cluster(rows: int, matrices: int) -> int:
     most = MOST_CLUSTER if has_clusters(device) else 1
     blocks = 1
     while blocks < most and (
-        rows > blocks * _MOST_ROWS
+        rows > blocks * MOST_ROWS
         or (2 * blocks * matrices <= processors(device) and rows > blocks * _LEAST_ROWS)
     ):
         blocks *= 2

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import numpy as np
 
 from emulation.checks import Place, check, not_by_ptx
-from rnsdask.backend.cuda import block_lu, int8_product, triangles
+from rnsdask.backend.cuda import block_lu, int8_product, launching, panel_lu, triangles
 from rnsdask.backend.cuda.int8_product import SUBTRACT, Part, Residues
 from rnsdask.backend.protocol import SparseRows
 from rnsdask.constants import int8_constants, small_moduli_for
@@ -77,6 +77,34 @@ def elimination_in_panels(kernels: Any, place: Place) -> list[Any]:
                 results += [*kernels.eliminate(place(x), columns, moduli, out), out]
             with patch.object(block_lu, "LEAST_OF_FEW", 0):
                 results += kernels.eliminate(place(x), columns, moduli, None)
+                with patch.object(block_lu, "width_in_place", lambda _: 64):
+                    in_place = place(x)
+                    results += [*kernels.eliminate(in_place, columns, moduli, in_place), in_place]
+    return results
+
+
+@check
+@not_by_ptx("matrix units and copies that do not wait")
+def elimination_of_tall_matrices(kernels: Any, place: Place) -> list[Any]:
+    """A column at a time by all blocks, modulo 2 also: triangles in any order, zeros first, a low rank."""
+    moduli, results = ModuliSet([2, 3, 4294967291]), []
+    for rows, columns, pivot_columns, seed in ((270, 130, 10, 1), (260, 1050, 3, 2)):
+        random = np.random.default_rng(seed)
+        x = np.stack([random.integers(0, m, (1, rows, columns), dtype=np.uint64) for m in moduli])
+        x = x.astype(np.uint32)
+        triangle, first, low = np.triu(x)[:, :, random.permutation(rows)], x.copy(), x.copy()
+        first[:, :, : rows - 30] = 0
+        first[..., 3::7] = first[..., :1]
+        low[:, :, 2::3], low[:, :, 1::3] = low[:, :, :1], 0
+        for matrix in (triangle, first, low):
+            out, alone = place(np.empty_like(x)), ModuliSet([moduli[-1]])
+            few = patch.object(launching, "BLOCKS_PER_PROCESSOR", 1)
+            sizes = {"MOST_ROWS": 8, "_PANEL_OF_TALL": 4, "processors": lambda _: 9}
+            products = patch.object(int8_product, "multiply_int8", multiply_on_host)
+            with few, products, patch.multiple(panel_lu, **sizes):
+                results += [*kernels.eliminate(place(matrix), pivot_columns, moduli, out), out]
+                one = place(matrix[-1:])
+                results += [*kernels.eliminate(one, pivot_columns, alone, one), one]
     return results
 
 
