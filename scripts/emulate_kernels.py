@@ -28,7 +28,7 @@ from emulation.checks import CHECKS, NOT_BY_PTX, Check
 from emulation.host_compiler import RawModule, with_sanitizers
 from emulation.ptx_compiler import PtxModule
 
-SUBJECTS = "limbs", "products", "modular", "matrices", "residues", "transforms"
+SUBJECTS = "limbs", "products", "modular", "matrices", "residues", "transforms", "long_fields"
 """Files of ``emulation/checks``."""
 
 

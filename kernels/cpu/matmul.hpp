@@ -11,13 +11,16 @@ constexpr i64 kProductDepth = kProductTerms;
 constexpr i64 kProductWidth = 128;
 
 // A matrix of residues modulo one m, of any layout.
-struct View {
-  const u32* data;
+template <class Word>
+struct MatrixView {
+  const Word* data;
   i64 row_step;
   i64 column_step;
 
-  const u32* at(i64 row, i64 column) const { return data + row * row_step + column * column_step; }
+  const Word* at(i64 row, i64 column) const { return data + row * row_step + column * column_step; }
 };
+using View = MatrixView<u32>;
+using WideView = MatrixView<u64>;
 
 // Of a product: (rows, terms) times (terms, columns).
 struct Shape {

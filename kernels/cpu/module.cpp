@@ -43,6 +43,9 @@ NB_MODULE(_cpu, module) {
   rns::bind_text_format(module);
   rns::bind_text_parse(module);
   rns::bind_transpose(module);
+  rns::bind_wide_arithmetic(module);
+  rns::bind_wide_matmul(module);
+  rns::bind_wide_ntt(module);
   rns::bind_wide_residues(module);
   rns::bind_digit_conversion(module);
   rns::bind_digit_division(module);

@@ -1,19 +1,11 @@
 // Residues modulo up to 2^64: their mixed-radix digits, and those of numbers of limbs.
 #include "bindings.hpp"
-#include "rns/wide_modular.cuh"
+#include "wide.hpp"
 
 namespace rns {
 
-namespace {
-
-using Residues64 = nb::ndarray<const u64, nb::ndim<2>, nb::device::cpu>;
-using Table64 = nb::ndarray<const u64, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using MutableMatrix64 = Written<u64, nb::ndim<2>, nb::c_contig>;
-
-}  // namespace
-
 void bind_wide_residues(nb::module_& module) {
-  module.def("wide_digits", [](const Residues64& residues, const Vector64& last, const Table64& inverses,
+  module.def("wide_digits", [](const Matrix64& residues, const Vector64& last, const Table64& inverses,
                                const Vector64& highest, MutableMatrix64 digits) {
     const size_t n = residues.shape(0), count = residues.shape(1);
     require(last.shape(0) == n && highest.shape(0) == n && inverses.shape(0) == n * (n - 1) / 2,

@@ -29,12 +29,13 @@ from rnsdask.core.ranges import range_of_bits
 from rnsdask.core.ways import Setting, must
 from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.system import PrimeFields
+from rnsdask.fields.system import PrimeFields, WidePrimeFields
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.foreign import (
     checked_bytes,
     checked_limbs,
+    elements_of_residues,
     encode_chunk,
     move_residues_first,
     words_of_limbs,
@@ -326,6 +327,10 @@ def from_residues(
     """
     if isinstance(moduli, PrimeFields):
         as_system(moduli, signed=signed, bound=bound)
+        if isinstance(moduli, WidePrimeFields):
+            moved = move_residues_first(residues, moduli.moduli, axis, chunks)
+            elements = FieldArray(elements_of_residues(moved, moduli.moduli, trusted), moduli)
+            return elements if chunks is None else elements.rechunk(chunks)
         options: dict[str, Any] = {"axis": axis, "chunks": chunks, "trusted": trusted}
         return FieldArray(from_residues(residues, moduli.moduli, **options).words, moduli)
     given, system = _system_of_residues(moduli, signed, bound)

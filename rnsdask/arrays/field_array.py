@@ -16,7 +16,7 @@ from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import rows
 from rnsdask.core.moduli import as_bool, fewest_moduli
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.system import FiniteFields
+from rnsdask.fields.system import FiniteFields, PrimeFields
 from rnsdask.lazy import convert, functions, powers
 from rnsdask.lazy import fields as lazy_fields
 from rnsdask.lazy.elementwise import refuse
@@ -117,8 +117,8 @@ class FieldArray(FieldReductions, NumberArray):
     def lift(self, signed: bool = False) -> RNSArray:
         """Return the integers from 0 to M - 1, or with `signed` around 0, that represent the elements.
 
-        For prime fields the result has the same residues, with the primes as the moduli set; for a Fermat
-        field it has the fewest 32-bit moduli. Lazy if this array is.
+        For primes below 2**32 the result has the same residues, with the primes as the moduli set; for others
+        and for a Fermat field it has the fewest 32-bit moduli. Lazy if this array is.
         """
         signed = as_bool(signed, "signed")
         if self._system.residue_moduli is not None:
@@ -144,8 +144,8 @@ class FieldArray(FieldReductions, NumberArray):
         )
 
     @property
-    def residues(self) -> PlainArray[np.uint32]:
-        """Residues in each prime field: NumPy, CuPy or Dask array of uint32, shape (n, *shape).
+    def residues(self) -> PlainArray[np.uint32 | np.uint64]:
+        """Residues in each prime field: NumPy, CuPy or Dask array of uint32 or uint64, shape (n, *shape).
 
         A NumPy array is read-only. CuPy has no read-only arrays: do not write to one.
 
@@ -154,7 +154,7 @@ class FieldArray(FieldReductions, NumberArray):
         AttributeError
             For a Fermat field, whose elements have digits instead: :attr:`words`.
         """
-        if self._system.residue_moduli is None:
+        if not isinstance(self._system, PrimeFields):
             raise AttributeError("elements of a FermatField have no residues but digits: x.words")
         return self.words
 

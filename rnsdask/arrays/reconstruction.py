@@ -18,6 +18,7 @@ from rnsdask.core.ways import must
 from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.fields import reconstruction
 from rnsdask.fields.polynomials import index_at
+from rnsdask.fields.system import WidePrimeFields
 from rnsdask.lazy.chunks import by_tasks, rechunk
 from rnsdask.lazy.lazy_ints import as_exact, number
 from rnsdask.lazy.map import map_chunks
@@ -133,6 +134,9 @@ def _check_residues(x: Any, moduli: Any) -> tuple[Any, list[int]]:
     if is_number_array(x):
         if moduli is not None:
             raise TypeError(f"moduli= is for plain residues; {with_article(type(x))} has its own")
+        if isinstance(x.system, WidePrimeFields):
+            elements: Any = x
+            return elements.lift(), list(x.system.primes)
         moduli = x.system.residue_moduli
         if moduli is None or len(moduli) < x.system.rows:  # no residues, or followed by other words
             raise TypeError(

@@ -29,6 +29,7 @@ from rnsdask.backend.protocol import Extremum as Extremum
 from rnsdask.backend.protocol import IntervalGoal as IntervalGoal
 from rnsdask.backend.protocol import Kernels as Kernels
 from rnsdask.backend.protocol import KeySums as KeySums
+from rnsdask.backend.protocol import Moduli as Moduli
 from rnsdask.core.errors import GPUMemoryError, NoGPUError
 from rnsdask.core.ways import must
 

@@ -32,9 +32,13 @@ from rnsdask.constants import (
 )
 from rnsdask.constants.digits import DivisionDigits
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.wide_moduli import WideModuli
 
 # A NumPy or a CuPy array. CuPy's types are unknown to type checkers, and it may not be installed.
 Array: TypeAlias = Any
+
+Moduli: TypeAlias = ModuliSet | WideModuli
+"""Moduli of residues: uint64 under WideModuli, which are primes and take the kernels that name this type."""
 
 BoundProof: TypeAlias = ProofConstants | ByteProofConstants
 
@@ -268,7 +272,7 @@ class Kernels(Protocol):
     # Element-wise arithmetic. An operand is residues (n, N), or (n, 1) for one number, which may be a NumPy
     # array on every processor; `out` (n, N), contiguous, is written.
 
-    def apply(self, operation: str, operands: Sequence[Array], moduli: ModuliSet, out: Array) -> None:
+    def apply(self, operation: str, operands: Sequence[Array], moduli: Moduli, out: Array) -> None:
         """Residues of one of the operations in `rnsdask.core.operations`."""
 
     # The same with what keys of the operands say of each result: uint8 (N,) of `FITS`, `OVERFLOWS` or `OPEN`;
@@ -284,14 +288,18 @@ class Kernels(Protocol):
     ) -> Array | None:
         """The keys of one operand decide."""
 
-    def power(self, a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:
+    def power(self, a: Array, exponent: int, moduli: Moduli, out: Array) -> None:
         """``|a**exponent|``, for an exponent from 0 to 2**64 - 1."""
 
-    def inverse(self, a: Array, moduli: ModuliSet, out: Array) -> None:
+    def inverse(self, a: Array, moduli: Moduli, out: Array) -> None:
         """The inverse of each residue; 0 where it and its modulus have a common factor."""
 
     def matmul(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
         """Matrix products: a (n, B, I, K), b (n, B, K, J), in any layout; `out` (n, B, I, J), contiguous."""
+
+    @property
+    def wide_matmul(self) -> Callable[[Array, Array, Array, WideModuli], None] | None:
+        """Matrix products in uint64, of a, b, `out` and moduli; None if the processor has no such kernel."""
 
     def sparse_matmul(self, a: SparseRows, x: Array, moduli: ModuliSet, out: Array) -> None:
         """Products of a sparse matrix: x (n, K, J) and `out` (n, I, J), both contiguous.
@@ -327,7 +335,7 @@ class Kernels(Protocol):
     # Stacks of matrices modulo primes: (n, B, rows, columns), in any layout.
 
     def eliminate(
-        self, x: Array, pivot_columns: int, moduli: ModuliSet, out: Array | None
+        self, x: Array, pivot_columns: int, moduli: Moduli, out: Array | None
     ) -> tuple[Array, Array, Array]:
         """Row echelon forms by exchanges of rows and subtraction of multiples of rows from those below.
 
@@ -343,7 +351,7 @@ class Kernels(Protocol):
             Which row of `x` came to each place.
         pivots : array of int32, shape (n, B, min(rows, pivot_columns))
             The column of each row's pivot; -1 where there is none.
-        products : array of uint32, shape (n, B)
+        products : array of the words, shape (n, B)
             The products of the pivots, negative if the order is odd.
         """
 
@@ -355,7 +363,7 @@ class Kernels(Protocol):
         undefined. None if the processor has no such kernel.
         """
 
-    def lu(self, x: Array, moduli: ModuliSet, factors: tuple[Array, Array, Array]) -> None:
+    def lu(self, x: Array, moduli: Moduli, factors: tuple[Array, Array, Array]) -> None:
         """Factors P, L and U of x, all contiguous, of the shapes that follow.
 
         P is (n, B, R, R), L (n, B, R, K) and U (n, B, K, C), for K the lesser of R and C. L or U may be `x`
@@ -368,13 +376,13 @@ class Kernels(Protocol):
         `out` is contiguous.
         """
 
-    def solve_upper(self, upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:
+    def solve_upper(self, upper: Array, right: Array, moduli: Moduli, out: Array) -> None:
         """Solve triangular systems (n, B, N, N); elements below the diagonal are not read.
 
         No diagonal has a 0. `right` and `out` are (n, B, N, columns), this contiguous.
         """
 
-    def characteristic_polynomials(self, x: Array, moduli: ModuliSet) -> Array:
+    def characteristic_polynomials(self, x: Array, moduli: Moduli) -> Array:
         """Coefficients (n, B, N + 1) of det(z - x) of square matrices, the constant one first."""
 
     # Pairs of polynomials modulo primes, coefficients ascending: (n, B, A) and (n, B, C), in any layout.

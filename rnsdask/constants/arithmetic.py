@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.constants.keys import KEY_BITS, KeyConstants, key_constants
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.wide_moduli import WIDE_BITS, WideModuli
 
 
 @lru_cache(CACHED_SETS)
@@ -24,6 +25,19 @@ def modulus_table(moduli: ModuliSet) -> NDArray[np.uint32]:
         divisor = m << shift
         rows.append((m - 1, divisor % 2**32, (2**64 - 1) // divisor % 2**32 if divisor < 2**32 else 0, shift))
     table = np.array(rows, dtype=np.uint32)
+    table.flags.writeable = False  # it is shared
+    return table
+
+
+@lru_cache(CACHED_SETS)
+def wide_modulus_table(moduli: WideModuli) -> NDArray[np.uint64]:
+    """Reduction constants in 64 bits, (n, 4), for moduli below 2**64 (``WideModulus`` in the kernels)."""
+    rows = []
+    for m in moduli:
+        shift = WIDE_BITS - m.bit_length()
+        divisor = m << shift
+        rows.append((m - 1, divisor, (2 ** (2 * WIDE_BITS) - 1) // divisor - 2**WIDE_BITS, shift))
+    table = np.array(rows, dtype=np.uint64)
     table.flags.writeable = False  # it is shared
     return table
 

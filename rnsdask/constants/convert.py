@@ -1,7 +1,7 @@
 """Constants of conversion from limbs to residues and back, and from some residues to others."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
 import gmpy2
@@ -454,6 +454,18 @@ def wide_forward_constants(moduli: WideModuli, limb_count: int, signed: bool) ->
         np.array(factors, dtype=np.uint64),
         range_bounds(moduli.value_range(signed), limb_count, signed),
         2**31 if signed else 0,
+    )
+
+
+@kept
+def digits_to_wide_residue(sources: ModuliSet, moduli: WideModuli) -> WideForwardConstants:
+    """Constants of the conversion of mixed-radix digits under `sources`, one limb each, to residues."""
+    weights, weight = [], gmpy2.mpz(1)
+    for m in sources:
+        weights.append([int(weight % target) for target in moduli])
+        weight *= m
+    return replace(
+        wide_forward_constants(moduli, len(sources), False), weights=np.array(weights, dtype=np.uint64)
     )
 
 

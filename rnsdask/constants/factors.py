@@ -8,7 +8,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
 
 CACHED_SETS = 64
 """Sets in use at a time in one process: their tables are small next to one chunk of residues."""
@@ -98,20 +98,26 @@ class kept_property(Generic[T]):  # noqa: N801  (as functools.cached_property)
 
 
 def progressions(
-    starts: NDArray[np.uint32] | Sequence[int],
-    ratios: NDArray[np.uint32] | Sequence[int],
+    starts: NDArray[Any] | Sequence[int],
+    ratios: NDArray[Any] | Sequence[int],
     count: int,
     primes: Iterable[int],
-) -> NDArray[np.uint32]:
-    """Geometric progressions ``start * ratio**k`` for k < count, (n, count, *rest), of (n, *rest) of both."""
-    start, ratio = (np.array(given, dtype=np.uint64) for given in (starts, ratios))
-    sizes = np.array(list(primes), dtype=np.uint64).reshape(-1, *(1,) * start.ndim)
-    terms = np.empty((len(start), count, *start.shape[1:]), dtype=np.uint64)
+) -> NDArray[Any]:
+    """Geometric progressions ``start * ratio**k`` for k < count, (n, count, *rest), of (n, *rest) of both.
+
+    They are uint32, or uint64 if a prime is beyond 2**32: then computed in Python's integers.
+    """
+    values = list(primes)
+    is_wide = max(values) > MODULUS_MAX
+    dtype = np.dtype(object if is_wide else np.uint64)
+    start, ratio = (np.array(given, dtype=dtype) for given in (starts, ratios))
+    sizes = np.array(values, dtype=dtype).reshape(-1, *(1,) * start.ndim)
+    terms = np.empty((len(start), count, *start.shape[1:]), dtype=dtype)
     terms[:, 0] = start
     known, power = 1, ratio[:, None]
     while known < count:
         more = min(known, count - known)
-        # Both factors are below 2**32.
+        # Both factors are below 2**32, or of any size.
         terms[:, known : known + more] = terms[:, :more] * power % sizes
         known, power = known + more, power * power % sizes
-    return terms.astype(np.uint32)
+    return terms.astype(np.uint64 if is_wide else np.uint32)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,13 @@ from rnsdask.constants.arithmetic import modulus_table
 from rnsdask.constants.factors import CACHED_SETS, progressions, shoup_factors
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.primes import root_of_unity
+from rnsdask.core.wide_moduli import WideModuli
 
 _TABLE_RESIDUES = 2**18
 """Most residues in a table of powers, which stays in a processor's cache: 1 MiB."""
+
+
+Moduli: TypeAlias = ModuliSet | WideModuli
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,23 +28,22 @@ class TransformConstants:
     inverses of the forward one's, and ``scales`` those of N; else these are 1.
     """
 
-    moduli: ModuliSet
+    moduli: Moduli
     length: int
-    roots: NDArray[np.uint32]
-    scales: NDArray[np.uint32]
+    roots: NDArray[Any]
+    scales: NDArray[Any]
 
 
 @lru_cache(CACHED_SETS)
-def transform_constants(moduli: ModuliSet, length: int, inverse: bool) -> TransformConstants:
+def transform_constants(moduli: Moduli, length: int, inverse: bool) -> TransformConstants:
     """Constants of transforms modulo primes p, of a length that divides each p - 1."""
     roots = [root_of_unity(length, p) for p in moduli]
     scales = [1] * len(roots)
     if inverse:
         roots = [pow(root, -1, p) for root, p in zip(roots, moduli, strict=True)]
         scales = [pow(length, -1, p) for p in moduli]
-    return TransformConstants(
-        moduli, length, np.array(roots, dtype=np.uint32), np.array(scales, dtype=np.uint32)
-    )
+    dtype = np.uint64 if isinstance(moduli, WideModuli) else np.uint32
+    return TransformConstants(moduli, length, np.array(roots, dtype=dtype), np.array(scales, dtype=dtype))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +53,13 @@ class TwiddleFactors:
     The table (n, S, R) has ``a**i * c**(i r)`` for i from 0 to S - 1.
     """
 
-    moduli: ModuliSet
+    moduli: Moduli
     a: tuple[int, ...]
     b: tuple[int, ...]
     c: tuple[int, ...]
-    table: NDArray[np.uint32]
+    table: NDArray[Any]
 
-    def at_row(self, i: int) -> NDArray[np.uint32]:
+    def at_row(self, i: int) -> NDArray[Any]:
         """The factors of row i, (n, R); those of row i + k are these by row k of `table`."""
         primes = self.moduli
         starts = [pow(a, i, p) for a, p in zip(self.a, primes, strict=True)]
@@ -64,7 +68,7 @@ class TwiddleFactors:
 
 
 @lru_cache(CACHED_SETS)
-def twist_factors(moduli: ModuliSet, length: int, inverse: bool) -> TwiddleFactors:
+def twist_factors(moduli: Moduli, length: int, inverse: bool) -> TwiddleFactors:
     """Factors ``psi**i``, or ``psi**-i``, with psi of order 2N: they make cyclic transforms negacyclic."""
     ones = (1,) * len(moduli)
     return _factors(moduli, _roots(moduli, 2 * length, inverse), ones, ones, length, 1)
@@ -72,7 +76,7 @@ def twist_factors(moduli: ModuliSet, length: int, inverse: bool) -> TwiddleFacto
 
 @lru_cache(CACHED_SETS)
 def twiddle_factors(
-    moduli: ModuliSet, length: int, count: int, inverse: bool, negacyclic: bool
+    moduli: Moduli, length: int, count: int, inverse: bool, negacyclic: bool
 ) -> TwiddleFactors:
     """Factors between the transforms of a matrix' columns and of its rows, for a transform of length N.
 
@@ -88,12 +92,12 @@ def twiddle_factors(
     return _factors(moduli, a, b, roots, length // count, count)
 
 
-def _roots(moduli: ModuliSet, order: int, inverse: bool) -> tuple[int, ...]:
+def _roots(moduli: Moduli, order: int, inverse: bool) -> tuple[int, ...]:
     return tuple(pow(root_of_unity(order, p), -1 if inverse else 1, p) for p in moduli)
 
 
 def _factors(
-    moduli: ModuliSet, a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...], rows: int, columns: int
+    moduli: Moduli, a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...], rows: int, columns: int
 ) -> TwiddleFactors:
     size = min(rows, max(1, _TABLE_RESIDUES // (len(moduli) * columns)))
     ratios = progressions(a, c, columns, moduli)

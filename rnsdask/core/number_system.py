@@ -112,8 +112,10 @@ class NumberSystem(ABC):
     grows: bool = False
     """Whether results take more moduli as needed, instead of overflowing."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, *, has_own_stores: bool = True, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if not has_own_stores:  # its base reads and writes them
+            return
         if "stored_as" not in cls.__dict__:
             cls.stored_as = f"{cls.__module__}.{cls.__qualname__}"
         _IMPORTED[cls.stored_as] = cls

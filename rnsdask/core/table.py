@@ -144,6 +144,7 @@ RNS_TABLE = "rnsdask.tables.residues:TABLE"
 INTERVAL_RNS_TABLE = "rnsdask.tables.intervals:TABLE"
 POSITIONAL_TABLE = "rnsdask.tables.limbs:TABLE"
 PRIME_FIELDS_TABLE = "rnsdask.tables.fields:PRIME_FIELDS"
+WIDE_PRIME_FIELDS_TABLE = "rnsdask.tables.fields:WIDE_PRIME_FIELDS"
 FERMAT_FIELDS_TABLE = "rnsdask.tables.fields:FERMAT_FIELDS"
 """Names of the tables, by which systems refer to one another without importing them."""
 

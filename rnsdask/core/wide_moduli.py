@@ -16,7 +16,8 @@ WIDE_BITS = 64
 class WideModuli:
     """Pairwise coprime integers from 2 to 2**64, in the order given: hashable and picklable.
 
-    Residues under them are only read and written; computations use a ModuliSet.
+    Residues under them are read and written, and are elements of prime fields; all other computations use a
+    ModuliSet.
     """
 
     moduli: tuple[int, ...]
@@ -29,6 +30,11 @@ class WideModuli:
         """Dynamic range, the product of all moduli."""
         return int(product(self.moduli))
 
+    @cached_property
+    def bits(self) -> int:
+        """Length of M in bits."""
+        return self.product.bit_length()
+
     def value_range(self, signed: bool) -> tuple[int, int]:
         """Return the lowest and highest number of the range, as :meth:`.ModuliSet.value_range`."""
         if signed:
@@ -38,12 +44,15 @@ class WideModuli:
     def __len__(self) -> int:
         return len(self.moduli)
 
+    def __getitem__(self, index: SupportsIndex) -> int:
+        return self.moduli[index]
+
     def __iter__(self) -> Iterator[int]:
         return iter(self.moduli)
 
     def __repr__(self) -> str:
         width = (max(self.moduli) - 1).bit_length()
-        return f"{len(self)} moduli of up to {width} bits, M of {self.product.bit_length()} bits"
+        return f"{len(self)} moduli of up to {width} bits, M of {self.bits} bits"
 
     def __getstate__(self) -> dict[str, Any]:
         return {"moduli": self.moduli}

@@ -9,22 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array, is_any
+from rnsdask.backend import Array, Moduli, is_any
 from rnsdask.core import rows
 from rnsdask.core.axes import reduced_shape
+from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.fields.system import FiniteFields, PrimeFields
 from rnsdask.rns import arithmetic, compare, groups
 from rnsdask.rns.axis import rows_along
-from rnsdask.rns.powers import inverses_of, power_by_array, power_of_residues
+from rnsdask.rns.powers import inverses_of, power_of_each, power_of_residues
 from rnsdask.rns.system import RNS
 
 # Number of residues below 2**32 whose sum is surely below 2**64.
 TERMS = 2**32
 
 
-def inverse(words: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
+def inverse(words: Array, moduli: Moduli, locate: Locate = int) -> Array:
     """Inverses of a chunk (n, *shape) of elements.
 
     ZeroDivisionError if an element is 0 in a field; it names the field and the index that `locate` derives
@@ -66,14 +67,14 @@ def multiply_sparse(x: Array, matrix: Any, moduli: ModuliSet) -> Array:
     return found
 
 
-def power(words: Array, exponent: int, moduli: ModuliSet, locate: Locate = int) -> Array:
+def power(words: Array, exponent: int, moduli: Moduli, locate: Locate = int) -> Array:
     """Raise a chunk (n, *shape) to any integer power; a negative one takes :func:`inverse`, and 0**0 is 1."""
     if exponent < 0:
         words = inverse(words, moduli, locate)
     return power_of_residues(words, abs(exponent), moduli)
 
 
-def powers(words: Array, exponents: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
+def powers(words: Array, exponents: Array, moduli: Moduli, locate: Locate = int) -> Array:
     """Raise each element of a chunk (n, *shape) to its own exponent, from machine integers (1, *shape)."""
     negative = exponents < 0
     if is_any(negative):
@@ -85,7 +86,10 @@ def powers(words: Array, exponents: Array, moduli: ModuliSet, locate: Locate = i
         # The magnitude of the least 64-bit integer is the same word, read as unsigned.
         exponents = exponents.astype(np.int64)
         exponents = np.where(negative, -exponents, exponents).astype(np.uint64)
-    return power_by_array(words, exponents, RNS(moduli), "wrap")
+    shape = np.broadcast_shapes(words.shape[1:], exponents.shape[1:])
+    matrix = as_matrix(np.broadcast_to(words, (len(words), *shape)))
+    given = np.broadcast_to(exponents[0], shape).reshape(-1).astype(np.uint64)
+    return power_of_each(matrix, given, moduli).reshape(len(words), *shape)
 
 
 def sums_along(words: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, assign, kernels_of, to_backend
+from rnsdask.backend import Array, Moduli, assign, kernels_of, to_backend
 from rnsdask.core import rows
-from rnsdask.core.moduli import ModuliSet, unchecked_set
+from rnsdask.core.moduli import unchecked_set
 from rnsdask.core.place import ALONE, Place
+from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.fields import elimination
 from rnsdask.fields.determinant_bounds import magnitude_of
 from rnsdask.fields.exact_solutions import solutions as exact_solutions
@@ -24,7 +25,7 @@ from rnsdask.fields.system import fields_of
 from rnsdask.rns.lift import count_beyond, modulo_primes, parts_of, primes
 from rnsdask.rns.system import RNS
 
-NO_PIVOT = np.uint32(2**32 - 1)
+NO_PIVOT, WIDE_NO_PIVOT = np.uint32(2**32 - 1), np.uint64(2**64 - 1)
 """Pivot column that packed forms give to a row without a pivot; as a signed word it is -1."""
 
 # Words of a matrix from which on matrices whose pivots differ are reduced in place, one by one.
@@ -42,20 +43,20 @@ NO_SOLUTION = "makes equations without a solution"
 # ---- over prime fields ------------------------------------------------------------------------------------
 
 
-def packed_forms(words: Array, moduli: ModuliSet) -> Array:
+def packed_forms(words: Array, moduli: Moduli) -> Array:
     """Reduced row echelon forms (n, *batch, rows, columns + 1); the last column holds the pivots' columns."""
     columns = words.shape[-1]
     packed = np.empty_like(words, shape=(*words.shape[:-1], columns + 1), order="C")
     form, pivots = forms(words, moduli)
     if words.size:
         assign(packed.reshape(-1, columns + 1)[:, :columns], form.reshape(-1, columns))
-    last = np.full(words.shape[:-1], NO_PIVOT)
-    last[..., : pivots.shape[-1]] = to_backend(pivots, "cpu").astype(np.uint32)
+    last = np.full(words.shape[:-1], NO_PIVOT if words.dtype == np.uint32 else WIDE_NO_PIVOT)
+    last[..., : pivots.shape[-1]] = to_backend(pivots, "cpu").astype(words.dtype)
     assign(packed.reshape(-1, columns + 1)[:, columns:], np.asarray(last.reshape(-1, 1), like=packed))
     return packed
 
 
-def forms(words: Array, moduli: ModuliSet, *, overwrite: bool = False) -> tuple[Array, Array]:
+def forms(words: Array, moduli: Moduli, *, overwrite: bool = False) -> tuple[Array, Array]:
     """Reduced row echelon forms (n, *batch, rows, columns), and pivots' columns (n, *batch, K), int64.
 
     K is the lesser of rows and columns; rows without a pivot have -1. Forms are made where the elimination
@@ -74,13 +75,17 @@ def forms(words: Array, moduli: ModuliSet, *, overwrite: bool = False) -> tuple[
     elif rows * columns >= GREAT_WORDS:
         for i, b in np.ndindex(n, count):
             one = found.words[i : i + 1, b : b + 1]
-            _reduce_alike(one, pivots[i, b], unchecked_set([moduli[i]]))
+            _reduce_alike(one, pivots[i, b], _one_of(moduli, i))
     else:
         _reduce(found, pivots, moduli)
     return found.words.reshape(words.shape), np.asarray(pivots.reshape(shape), like=words)
 
 
-def _reduce(found: elimination.Echelon, pivots: NDArray[np.int64], moduli: ModuliSet) -> None:
+def _one_of(moduli: Moduli, i: int) -> Moduli:
+    return WideModuli((moduli[i],)) if isinstance(moduli, WideModuli) else unchecked_set([moduli[i]])
+
+
+def _reduce(found: elimination.Echelon, pivots: NDArray[np.int64], moduli: Moduli) -> None:
     """Reduce echelon forms of small matrices, whose pivots differ."""
     x, least = found.words, pivots.shape[-1]
     first, (rows, columns) = _leading_pivots(pivots), x.shape[-2:]
@@ -90,7 +95,7 @@ def _reduce(found: elimination.Echelon, pivots: NDArray[np.int64], moduli: Modul
     x[:, :, :least, first:] = reduced
 
 
-def _reduce_alike(x: Array, pivots: NDArray[np.int64], moduli: ModuliSet) -> None:
+def _reduce_alike(x: Array, pivots: NDArray[np.int64], moduli: Moduli) -> None:
     """Reduce echelon forms (n, B, rows, columns) that all have these pivots, -1 for a row without one.
 
     With the columns of pivots first, a form begins with an upper triangle.
@@ -120,7 +125,7 @@ def _reduce_alike(x: Array, pivots: NDArray[np.int64], moduli: ModuliSet) -> Non
         band[:, :, own, np.asarray(at[first : first + len(own)], like=x)] = 1
 
 
-def _reduce_free(form: Array, at: NDArray[np.int64], free: NDArray[np.int64], moduli: ModuliSet) -> None:
+def _reduce_free(form: Array, at: NDArray[np.int64], free: NDArray[np.int64], moduli: Moduli) -> None:
     """Reduce the free columns of echelon forms (n, B, rank, columns), which are the last ones."""
     n, count, rank, columns = form.shape
     upper, right = form[..., :rank], form[..., rank:]
@@ -147,7 +152,7 @@ def _leading_pivots(pivots: NDArray[np.integer]) -> int:
     return int(is_leading.sum(axis=-1).min())
 
 
-def _reduced_rows(found: elimination.Echelon, moduli: ModuliSet, wanted: slice) -> Array:
+def _reduced_rows(found: elimination.Echelon, moduli: Moduli, wanted: slice) -> Array:
     """Wanted columns of the reduced rows (n, B, K, wanted) of echelon forms with K places for pivots.
 
     The rank may differ from matrix to matrix, and from prime to prime: rows without a pivot are 0.
@@ -170,13 +175,13 @@ def _reduced_rows(found: elimination.Echelon, moduli: ModuliSet, wanted: slice) 
     return _solve_upper(upper, right, moduli)
 
 
-def _solve_upper(upper: Array, right: Array, moduli: ModuliSet) -> Array:
+def _solve_upper(upper: Array, right: Array, moduli: Moduli) -> Array:
     out = np.empty_like(right, order="C")
     kernels_of(out).solve_upper(upper, right, moduli, out)
     return out
 
 
-def any_solutions(words: Array, columns: int, moduli: ModuliSet, place: Place) -> Array:
+def any_solutions(words: Array, columns: int, moduli: Moduli, place: Place) -> Array:
     """Solve A x = b for chunks [A b]: (n, *batch, columns, K), 0 where A's form has no pivot.
 
     LinAlgError if equations have no solution modulo a prime, naming the matrix' index in the array and the

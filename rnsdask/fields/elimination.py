@@ -1,4 +1,4 @@
-"""Linear algebra of chunks of matrices over prime fields, by elimination. No Dask in here.
+"""Linear algebra of chunks of matrices over prime fields, of either width, by elimination. No Dask in here.
 
 A chunk is (n, *batch, rows, columns), in any layout. It is changed only by functions that may `overwrite` it,
 whose chunks then are contiguous. Any element that is not 0 can be a pivot; the first of a column is taken, so
@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from rnsdask.backend import Array, is_all, kernels_of
+from rnsdask.backend import Array, Moduli, is_all, kernels_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
 from rnsdask.rns.arithmetic import apply
@@ -44,20 +44,20 @@ def _stack(words: Array) -> Array:
     return words.reshape(len(words), math.prod(words.shape[1:-2]), *words.shape[-2:])
 
 
-def echelon(words: Array, moduli: ModuliSet, pivot_columns: int, *, overwrite: bool = False) -> Echelon:
+def echelon(words: Array, moduli: Moduli, pivot_columns: int, *, overwrite: bool = False) -> Echelon:
     """Eliminate matrices (n, *batch, rows, columns), with pivots from the first columns alone."""
     x = _stack(words)
     out = x if overwrite else np.empty_like(x, order="C")
     return Echelon(out, *kernels_of(x).eliminate(x, pivot_columns, moduli, out))
 
 
-def _pivots_and_products(words: Array, moduli: ModuliSet, overwrite: bool) -> tuple[Array, Array]:
+def _pivots_and_products(words: Array, moduli: Moduli, overwrite: bool) -> tuple[Array, Array]:
     """Pivots' columns (n, B, K), -1 for a row without a pivot, and products of pivots (n, B)."""
     x = _stack(words)
     return kernels_of(x).eliminate(x, x.shape[-1], moduli, x if overwrite else None)[1:]
 
 
-def determinants(words: Array, moduli: ModuliSet, *, overwrite: bool = False) -> Array:
+def determinants(words: Array, moduli: Moduli, *, overwrite: bool = False) -> Array:
     """Determinants (n, *batch, 1, 1) of square matrices; 1 for a matrix without rows."""
     small = _small_cramer(words, moduli)
     if small is not None:
@@ -67,13 +67,13 @@ def determinants(words: Array, moduli: ModuliSet, *, overwrite: bool = False) ->
     return np.where(full, products, np.uint32(0)).reshape(*words.shape[:-2], 1, 1)
 
 
-def ranks(words: Array, moduli: ModuliSet, *, overwrite: bool = False) -> Array:
+def ranks(words: Array, moduli: Moduli, *, overwrite: bool = False) -> Array:
     """Ranks (n, *batch, 1, 1), int64."""
     pivots, _ = _pivots_and_products(words, moduli, overwrite)
     return (pivots >= 0).sum(axis=-1, dtype=np.int64).reshape(*words.shape[:-2], 1, 1)
 
 
-def pivots(words: Array, moduli: ModuliSet) -> tuple[list[int], list[int]]:
+def pivots(words: Array, moduli: Moduli) -> tuple[list[int], list[int]]:
     """Rows and columns of the pivots of one matrix (1, rows, columns) modulo a prime.
 
     The submatrix of these rows and columns is regular.
@@ -86,7 +86,7 @@ def pivots(words: Array, moduli: ModuliSet) -> tuple[list[int], list[int]]:
 # ---- factors ----------------------------------------------------------------------------------------------
 
 
-def factors(words: Array, moduli: ModuliSet, *, overwrite: bool = False) -> tuple[Array, Array, Array]:
+def factors(words: Array, moduli: Moduli, *, overwrite: bool = False) -> tuple[Array, Array, Array]:
     """Factor A = P L U: P (n, *batch, rows, rows), L (n, *batch, rows, k) and U (n, *batch, k, columns).
 
     k is the lesser of rows and columns. L, or U if there are more columns, may `overwrite` A.
@@ -105,17 +105,17 @@ def factors(words: Array, moduli: ModuliSet, *, overwrite: bool = False) -> tupl
     return tuple(part.reshape(*outer, *part.shape[2:]) for part in (P, L, U))
 
 
-def packed_lu(words: Array, moduli: ModuliSet) -> Array:
+def packed_lu(words: Array, moduli: Moduli) -> Array:
     """Echelon forms with their factors, and one more column: the source row of each row."""
     found = echelon(words, moduli, words.shape[-1])
-    packed = np.concatenate([found.words, found.order.astype(np.uint32)[..., None]], axis=-1)
+    packed = np.concatenate([found.words, found.order.astype(words.dtype)[..., None]], axis=-1)
     return packed.reshape(*words.shape[:-1], words.shape[-1] + 1)
 
 
 def identity(length: int, like: Array) -> Array:
     """Identity matrix (length, length) of residues."""
     places = np.arange(length, like=like)
-    return (places == places[:, None]).astype(np.uint32)
+    return (places == places[:, None]).astype(like.dtype)
 
 
 def permutation_of(packed: Array) -> Array:
@@ -146,7 +146,7 @@ def _factor(packed: Array, factor: Literal["P", "L", "U"], rows: int, columns: i
 # ---- systems ----------------------------------------------------------------------------------------------
 
 
-def solve(words: Array, moduli: ModuliSet, place: Place) -> Array:
+def solve(words: Array, moduli: Moduli, place: Place) -> Array:
     """Solve A x = b for chunks [A b] of N rows and N + K columns: (n, *batch, N, K).
 
     LinAlgError if a matrix is singular modulo a prime, naming its index in the array and the prime.
@@ -160,7 +160,7 @@ def solve(words: Array, moduli: ModuliSet, place: Place) -> Array:
     return out.reshape(*words.shape[:-1], words.shape[-1] - rows)
 
 
-def solutions_and_determinants(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
+def solutions_and_determinants(words: Array, moduli: Moduli) -> tuple[Array, Array]:
     """Solutions (n, *batch, N, K) and determinants (n, *batch, 1, 1) of chunks [A b].
 
     Where a determinant is 0, the solutions are undefined.
@@ -191,11 +191,16 @@ def cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
     return apply("multiply", (solutions, factors), RNS(moduli), "wrap"), determinants
 
 
-def _small_cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array] | None:
+def _small_cramer(words: Array, moduli: Moduli) -> tuple[Array, Array] | None:
     """Cramer's numerators of small matrices by their own kernel; None where it does not apply."""
     kernel = kernels_of(words).small_cramer
     rows, columns = words.shape[-2:]
-    if kernel is None or not 0 < rows <= MOST_SMALL_ROWS or columns > 2 * MOST_SMALL_ROWS:
+    if (
+        kernel is None
+        or not isinstance(moduli, ModuliSet)
+        or not 0 < rows <= MOST_SMALL_ROWS
+        or columns > 2 * MOST_SMALL_ROWS
+    ):
         return None
     # Montgomery multiplication needs odd moduli.
     if (rows > _FEW_ROWS and math.prod(words.shape[:-2]) < _SEVERAL) or 2 in moduli.moduli:
@@ -205,7 +210,7 @@ def _small_cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array] | None
     return numerators.reshape(*shape, rows, columns - rows), determinants.reshape(*shape, 1, 1)
 
 
-def check_regular(regular: Array, moduli: ModuliSet, place: Place, fault: str = "is singular") -> None:
+def check_regular(regular: Array, moduli: Moduli, place: Place, fault: str = "is singular") -> None:
     """Raise LinAlgError unless all matrices are marked in (n, *batch); it names the first that is not."""
     if is_all(regular):
         return
@@ -223,7 +228,7 @@ def matrix_at(flat_index: int, batch: tuple[int, ...], place: Place) -> str:
     return f"the matrix at index {where}" if where else "the matrix"
 
 
-def inverses(words: Array, moduli: ModuliSet, place: Place) -> Array:
+def inverses(words: Array, moduli: Moduli, place: Place) -> Array:
     """Inverses of small square matrices; LinAlgError as :func:`solve` for a singular one."""
     return solve(with_identity(words), moduli, place)
 
@@ -234,7 +239,7 @@ def with_identity(words: Array) -> Array:
     return np.concatenate([words, ones], axis=-1)
 
 
-def nullspaces(words: Array, moduli: ModuliSet, rank: int) -> Array:
+def nullspaces(words: Array, moduli: Moduli, rank: int) -> Array:
     """Bases (n, *batch, columns, columns - rank) of the nullspaces of matrices that all have one rank.
 
     Each column without a pivot gives the solution that is 1 there and 0 in the other such columns.
@@ -256,12 +261,12 @@ def nullspaces(words: Array, moduli: ModuliSet, rank: int) -> Array:
     kernels_of(solved).solve_upper(upper, right, moduli, solved)
     primes = np.asarray(np.array(moduli.moduli, dtype=np.uint64), like=words)[:, None, None, None]
     basis = np.zeros_like(words, shape=(*pivots.shape[:2], columns, columns - rank), order="C")
-    basis[i, b, pivots] = ((primes - solved) % primes).astype(np.uint32)
+    basis[i, b, pivots] = np.where(solved == 0, solved, primes - solved).astype(words.dtype)
     basis[i, b, free] = identity(columns - rank, words)
     return basis.reshape(*outer, columns, columns - rank)
 
 
-def characteristic_polynomials(words: Array, moduli: ModuliSet) -> Array:
+def characteristic_polynomials(words: Array, moduli: Moduli) -> Array:
     """Coefficients (n, *batch, 1, N + 1) of det(z - A), the constant one first."""
     x = _stack(words)
     found = kernels_of(x).characteristic_polynomials(x, moduli)

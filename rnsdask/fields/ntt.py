@@ -16,11 +16,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, Moduli, kernels_of
 from rnsdask.constants import transform_constants, twiddle_factors, twist_factors
 from rnsdask.core import rows
-from rnsdask.core.moduli import ModuliSet
-from rnsdask.fields.system import FiniteFields
+from rnsdask.core.wide_moduli import WideModuli
+from rnsdask.fields.system import FiniteFields, fields_of
 from rnsdask.rns import arithmetic
 from rnsdask.rns.system import RNS
 
@@ -81,7 +81,7 @@ def _factors_of_rows(
     return multiply(part, start).reshape(len(table), -1, table.shape[2])[:, :count]
 
 
-def transform(words: Array, moduli: ModuliSet, axis: int, inverse: bool, negacyclic: bool = False) -> Array:
+def transform(words: Array, moduli: Moduli, axis: int, inverse: bool, negacyclic: bool = False) -> Array:
     """Transforms of a chunk (n, *shape) along an axis of the numbers, or inverse ones, modulo primes p.
 
     The length N of the axis is a power of two that divides each p - 1. For negacyclic transforms 2N divides
@@ -106,7 +106,7 @@ def contiguous(words: Array) -> Array:
     return words if words.flags.c_contiguous else words.copy(order="C")
 
 
-def twisted(words: Array, moduli: ModuliSet, inverse: bool) -> Array:
+def twisted(words: Array, moduli: Moduli, inverse: bool) -> Array:
     """Multiply elements along the last axis, of length N, by powers of psi, of order 2N, or its inverse."""
     length = words.shape[-1]
     lines = words.reshape(len(moduli), -1, length, 1)
@@ -114,9 +114,7 @@ def twisted(words: Array, moduli: ModuliSet, inverse: bool) -> Array:
     return multiplied(lines, factors, 0, _product(moduli)).reshape(words.shape)
 
 
-def twiddled(
-    words: Array, moduli: ModuliSet, length: int, first: int, inverse: bool, negacyclic: bool
-) -> Array:
+def twiddled(words: Array, moduli: Moduli, length: int, first: int, inverse: bool, negacyclic: bool) -> Array:
     """Multiply matrices (n, B, rows, columns) by the :func:`.twiddle_factors` of transforms of a length.
 
     Their first row takes the factors of row `first`.
@@ -125,7 +123,10 @@ def twiddled(
     return multiplied(words, factors, first, _product(moduli))
 
 
-def _product(moduli: ModuliSet) -> Callable[[Array, Array], Array]:
+def _product(moduli: Moduli) -> Callable[[Array, Array], Array]:
+    if isinstance(moduli, WideModuli):
+        fields = fields_of(moduli)
+        return lambda x, y: fields.apply(rows.multiply, x, y)
     return lambda x, y: arithmetic.apply("multiply", (x, y), RNS(moduli), "wrap")
 
 

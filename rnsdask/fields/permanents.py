@@ -10,12 +10,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.backend import Array, Moduli
+from rnsdask.core import rows
 from rnsdask.fields.determinant_bounds import magnitude_of
-from rnsdask.rns import arithmetic
+from rnsdask.fields.system import fields_of
 from rnsdask.rns.lift import lift
-from rnsdask.rns.products import factors_along
 from rnsdask.rns.system import RNS
 
 STEP_WORDS = 2**22
@@ -29,12 +28,14 @@ def integers(words: Array, system: RNS) -> NDArray[np.object_]:
     return lift(permanents, words, system, bound)[None]
 
 
-def permanents(words: Array, moduli: ModuliSet) -> Array:
-    """Permanents (n, *batch, 1, 1) of matrices (n, *batch, N, N), modulo each modulus."""
-    ring, length = RNS(moduli), words.shape[-1]
+def permanents(words: Array, moduli: Moduli) -> Array:
+    """Permanents (n, *batch, 1, 1) of matrices (n, *batch, N, N), modulo each modulus, or each prime."""
+    length = words.shape[-1]
+    fields = fields_of(moduli)  # sums and products are those modulo any modulus
 
     def apply(name: str, a: Array, b: Array) -> Array:
-        return arithmetic.apply_to_blocks(name, a, b, system=ring, mode="wrap")
+        found: Array = fields.apply(rows.ROWS[name], a, b)
+        return found
 
     # Each step takes all sets of the first columns, beside one set of the others in the order of a Gray code.
     first = _columns_of_step(words)
@@ -49,7 +50,7 @@ def permanents(words: Array, moduli: ModuliSet) -> Array:
             changed = (step & -step).bit_length() - 1
             column = words[..., first + changed : first + changed + 1]
             offset = apply("add" if others >> changed & 1 else "subtract", offset, column)
-        terms = factors_along(apply("add", sums, offset), moduli, (words.ndim - 3,))
+        terms = fields.apply(rows.prod_along, apply("add", sums, offset), axes=(words.ndim - 3,))
         while (half := terms.shape[-1] // 2) > 0:  # each column that a set has changes the sign
             terms = apply("subtract", terms[..., :half], terms[..., half:])
         total = apply("subtract" if (others.bit_count() + length) % 2 else "add", total, terms)

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from rnsdask.backend import Array, backend_name, is_all, is_any, kernels_of
+from rnsdask.backend import Array, Moduli, backend_name, is_all, is_any, kernels_of
 from rnsdask.core import rows
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
@@ -148,9 +148,7 @@ def divided(f: Array, g: Array, moduli: ModuliSet, place: Place) -> Array:
     ZeroDivisionError if a divisor is 0 modulo a prime, naming its index in the array and the prime.
     """
     x, y, batch = stacks(f, g)
-    degrees = degrees_of(y)
-    if is_any(degrees < 0):
-        raise ZeroDivisionError(f"the divisor{_at(degrees < 0, batch, moduli, place)}")
+    degrees = check_divisors(y, batch, moduli, place)
     least = LONG[backend_name(x)]
     may_be_long = x.size and y.shape[-1] > least and x.shape[-1] >= 2 * least
     degree = int(degrees.max()) if may_be_long else 0  # synchronizes with a GPU
@@ -162,6 +160,14 @@ def divided(f: Array, g: Array, moduli: ModuliSet, place: Place) -> Array:
     return found.reshape(len(x), *batch, found.shape[-1])
 
 
+def check_divisors(g: Array, batch: tuple[int, ...], moduli: Moduli, place: Place) -> Array:
+    """Degrees (n, B) of divisors (n, B, C); ZeroDivisionError as :func:`divided` if one is 0."""
+    degrees = degrees_of(g)
+    if is_any(degrees < 0):
+        raise ZeroDivisionError(f"the divisor{_at(degrees < 0, batch, moduli, place)}")
+    return degrees
+
+
 def packed(quotients: Array, remainders: Array, length: int) -> Array:
     """Quotients and remainders (rows, B, A) by divisors (rows, B, length), one after another."""
     length = max(length - 1, 1)
@@ -171,7 +177,7 @@ def packed(quotients: Array, remainders: Array, length: int) -> Array:
     return np.concatenate([quotients, remainders[..., :length], missing], axis=-1)
 
 
-def _at(mask: Array, batch: tuple[int, ...], moduli: ModuliSet, place: Place) -> str:
+def _at(mask: Array, batch: tuple[int, ...], moduli: Moduli, place: Place) -> str:
     """Name the first element that a mask (n, B) marks, by its index in the array, and its prime."""
     first = int(mask.any(axis=0).argmax())
     row = int(mask[:, first].argmax())

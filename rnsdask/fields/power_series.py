@@ -14,7 +14,7 @@ from rnsdask.backend import Array, is_any
 from rnsdask.core import rows
 from rnsdask.core.errors import NumberError
 from rnsdask.core.place import Place
-from rnsdask.fields import fermat_polynomials, polynomial_values, polynomials
+from rnsdask.fields import polynomial_values
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.polynomials import index_at, inverse_series, window
 from rnsdask.fields.system import FiniteFields
@@ -137,10 +137,7 @@ def powers_modulo(f: Array, g: Array, exponent: int, fields: FiniteFields, place
     """
 
     def reduced(x: Array) -> Array:
-        if isinstance(fields, FermatField):
-            found = fermat_polynomials.divided(x, g, fields, place)
-        else:
-            found = polynomials.divided(x, g, fields.moduli, place)  # type: ignore[attr-defined]
+        found: Array = fields.apply(rows.divided, x, g, place=place)
         return found[..., x.shape[-1] :]
 
     f, found = reduced(f), reduced(_ones(f, 1, fields))

@@ -1,4 +1,4 @@
-"""Number systems of field elements: their base, and elements of several prime fields at once."""
+"""Number systems of field elements: their base, and elements of prime fields, of 32 bits and of 64."""
 
 from abc import abstractmethod
 from collections import Counter
@@ -11,13 +11,13 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import kernels_of
-from rnsdask.constants import forward_constants
+from rnsdask.backend import Array, is_any, kernels_of
+from rnsdask.constants import forward_constants, wide_forward_constants
 from rnsdask.core.errors import RNSOverflowError, abbreviate
-from rnsdask.core.layout import check_residue_array
-from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.layout import as_matrix, check_residue_array
+from rnsdask.core.moduli import LIMB_BITS, MODULUS_MAX, ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.place import Locate
+from rnsdask.core.place import ALONE, Locate
 from rnsdask.core.primes import is_prime, root_of_unity
 from rnsdask.core.stored_fields import read_flag, read_list
 from rnsdask.core.table import (
@@ -26,15 +26,29 @@ from rnsdask.core.table import (
     POSITIONAL_TABLE,
     PRIME_FIELDS_TABLE,
     RNS_TABLE,
+    WIDE_PRIME_FIELDS_TABLE,
 )
 from rnsdask.core.ways import Conversion, Conversions, Message, Way, must, with_ways
+from rnsdask.core.wide_moduli import WIDE_BITS, WideModuli
+from rnsdask.rns import foreign
 from rnsdask.rns.blocks import column_of
-from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, residues_to_ints, to_limbs
+from rnsdask.rns.convert import (
+    as_python_ints,
+    flat_values,
+    ints_to_limbs,
+    ints_to_residues,
+    limbs_to_ints,
+    residues_to_ints,
+    to_limbs,
+)
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
 
 if TYPE_CHECKING:
     from rnsdask.arrays.field_array import FieldArray
+
+# Numbers that are converted together: their limbs are in memory in addition to the words.
+_BLOCK = 2**16
 
 
 class FiniteFields(NumberSystem):
@@ -54,6 +68,7 @@ class FiniteFields(NumberSystem):
         INTERVAL_RNS_TABLE: Conversion.INTERVALS_OF_ELEMENTS,
         POSITIONAL_TABLE: Conversion.LIMBS_OF_ELEMENTS,
         PRIME_FIELDS_TABLE: Conversion.FIELDS_OF_ELEMENTS,
+        WIDE_PRIME_FIELDS_TABLE: Conversion.FIELDS_OF_ELEMENTS,
         FERMAT_FIELDS_TABLE: Conversion.FERMAT_FIELD_OF_ELEMENTS,
     }
     overflows: ClassVar[bool] = False
@@ -90,12 +105,13 @@ class PrimeFields(FiniteFields):
     """Elements of n prime fields at once: word i is an element of the integers modulo ``primes[i]``.
 
     Read as one integer, an element is the one from 0 to M - 1 with these residues, where M is the product of
-    the primes. Any other integer with the same residues stands for it too.
+    the primes. Any other integer with the same residues stands for it too. Words are uint32 if all primes are
+    below 2**32, else uint64.
 
     Parameters
     ----------
     primes : iterable of int
-        One or more different primes from 2 to 2**32, in any order; a :class:`.ModuliSet` too.
+        One or more different primes from 2 to 2**64, in any order; a :class:`.ModuliSet` too.
 
     Raises
     ------
@@ -111,21 +127,22 @@ class PrimeFields(FiniteFields):
 
     moduli: ModuliSet
 
-    def __init__(self, primes: Iterable[SupportsIndex]) -> None:
+    def __new__(cls, primes: Iterable[SupportsIndex]) -> "PrimeFields":
+        """Check the primes, and return fields of the width that they need."""
         if not isinstance(primes, Iterable):
             raise TypeError(must("primes", f"be an iterable of integers, got {type(primes).__name__}"))
         values = tuple(as_integer(p, f"prime at position {i}") for i, p in enumerate(primes))
         for i, p in enumerate(values):
-            if not 2 <= p <= 2**32:
+            if not 2 <= p < 2**WIDE_BITS:
                 raise ValueError(
-                    f"{abbreviate(p)} (position {i}) is out of bounds: primes are from 2 to 2**32"
+                    f"{abbreviate(p)} (position {i}) is out of bounds: primes are from 2 to 2**64"
                 )
             if not is_prime(p):
                 raise ValueError(f"{p} (position {i}) is not a prime, so it makes no field")
         if len(set(values)) < len(values):
             twice = next(p for p, count in Counter(values).items() if count > 1)
             raise ValueError(f"the prime {twice} is given more than once")
-        object.__setattr__(self, "moduli", ModuliSet(values))
+        return fields_of(WideModuli(values) if max(values, default=0) > MODULUS_MAX else ModuliSet(values))
 
     def mismatch(self, other: "PrimeFields") -> str:
         """Text of the error for elements of other fields, with both sets of primes."""
@@ -241,11 +258,14 @@ class PrimeFields(FiniteFields):
         """Whether the primes are the same, in the same order."""
         return isinstance(other, PrimeFields) and self.moduli == other.moduli
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"moduli": self.moduli}
+    def __reduce__(self) -> Any:
+        return fields_of, (self.moduli,)  # without the tests of the primes
 
     def __dask_tokenize__(self) -> Any:
         return "rnsdask.PrimeFields", self.moduli.__dask_tokenize__()
+
+    def __repr__(self) -> str:
+        return f"PrimeFields({self})"
 
     def __str__(self) -> str:
         if self.rows <= 4:
@@ -266,11 +286,11 @@ class PrimeFields(FiniteFields):
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> "PrimeFields":
-        """Return the fields of the stored primes."""
+        """Return the fields of the stored primes, of either width."""
         primes = read_list(stored, "moduli")
         if read_flag(stored, "signed") or stored["bound"] is not None:
             raise ValueError("elements of fields have no sign and no bound: signed must be false, bound null")
-        return cls(primes)
+        return PrimeFields(primes)
 
     def summary(self) -> dict[str, str]:
         """Primes and range."""
@@ -281,8 +301,113 @@ class PrimeFields(FiniteFields):
         return {"bits": self.moduli.bits, "moduli": list(self.moduli)}
 
 
-def fields_of(moduli: ModuliSet) -> PrimeFields:
+@dataclass(frozen=True, init=False, repr=False)
+class WidePrimeFields(PrimeFields, has_own_stores=False):
+    """:class:`PrimeFields` of which a prime is beyond 2**32: words are uint64."""
+
+    table_name: ClassVar[str] = WIDE_PRIME_FIELDS_TABLE
+    words_are = "residues"
+
+    moduli: WideModuli  # type: ignore[assignment]  # these fields have another table and other kernels
+
+    @property
+    def word_dtype(self) -> np.dtype[Any]:
+        """uint64."""
+        return np.dtype(np.uint64)
+
+    @property
+    def residue_moduli(self) -> None:  # type: ignore[override]
+        """None: kernels for residues of 32 bits take none of these."""
+
+    @cached_property
+    def value_range(self) -> tuple[int, int]:
+        """Least and greatest integer that elements are read as: 0 and M - 1."""
+        return self.moduli.value_range(False)
+
+    @cached_property
+    def integers(self) -> RNS:
+        """Residues of up to 32 bits for the integers from 0 to M - 1."""
+        return foreign.system_of(self.moduli, False, None)
+
+    def encode(self, values: Any) -> NDArray[Any]:
+        """Convert any integers that :func:`.ints_to_residues` takes to residues (n, *shape)."""
+        flat, shape = flat_values(values)
+        if isinstance(flat, np.ndarray):
+            return _residues_of_words(flat, self.primes).reshape(self.rows, *shape)
+        flat, product = as_python_ints(flat, shape), self.moduli.product
+        if flat and not 0 <= min(flat) <= max(flat) < product:
+            flat = [value % product for value in flat]
+        words = np.empty((self.rows, len(flat)), dtype=np.uint64)
+        limb_count = -(-product.bit_length() // LIMB_BITS)
+        for first in range(0, len(flat), _BLOCK):
+            block = slice(first, first + _BLOCK)
+            words[:, block] = self.words_of_limbs(ints_to_limbs(flat[block], limb_count), False, int)
+        return words.reshape(self.rows, *shape)
+
+    def decode(self, words: Any) -> NDArray[np.object_]:
+        """Convert elements to the integers from 0 to M - 1 that they stand for."""
+        self.check_words(words)
+        matrix = as_matrix(words)
+        values = np.empty(matrix.shape[1], dtype=object)
+        for first in range(0, len(values), _BLOCK):
+            block = slice(first, first + _BLOCK)
+            values[block] = limbs_to_ints(self.limbs_of(matrix[:, block]))
+        return values.reshape(words.shape[1:])
+
+    def limbs_of(self, words: Any) -> Any:
+        """Limbs of the integers from 0 to M - 1 that elements stand for."""
+        if self.rows == 1:
+            return np.asarray(words[0], order="C", like=words).view(np.uint32).reshape(-1, 2)
+        options: dict[str, Any] = {"system": self.integers, "trusted": True, "place": ALONE}
+        residues = foreign.words_of_residues(words, moduli=self.moduli, **options)
+        return to_limbs(residues, self.integers.moduli)
+
+    def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:  # noqa: ARG002  (any is in range)
+        """Elements that integers of limbs stand for."""
+        constants = wide_forward_constants(self.moduli, limbs.shape[1], bool(signed))
+        return kernels_of(limbs).limbs_to_wide_residues(limbs, constants)
+
+    def random_words(self, shape: tuple[int, ...], generator: "np.random.Generator") -> NDArray[Any]:
+        """Draw elements that are uniform in each field, independently."""
+        rows = [generator.integers(0, p, size=shape, dtype=np.uint64) for p in self.primes]
+        return np.array(rows, dtype=np.uint64).reshape(self.rows, *shape)
+
+    def column(self, value: int, ndim: int = 1) -> NDArray[Any]:
+        """The element that any integer stands for, as one column with `ndim` axes of length 1."""
+        return np.array([value % p for p in self.primes], dtype=np.uint64).reshape(-1, *(1,) * ndim)
+
+    def check_words(self, words: Any) -> None:
+        """Check the type and the shape of an array of residues."""
+        NumberSystem.check_words(self, words)
+
+    def first_invalid(self, words: Array) -> int | None:
+        """Flat index of the first element (n, *shape) with a residue not below its prime, or None."""
+        invalid = np.zeros_like(words[0], dtype=np.bool_)
+        for row, p in zip(words, self.primes, strict=True):
+            invalid |= row > np.uint64(p - 1)
+        return int(invalid.argmax()) if is_any(invalid) else None
+
+    def fault_of(self, words: list[int]) -> str:
+        """Fault of an element's residues, for an error."""
+        row = next(i for i, (word, p) in enumerate(zip(words, self.primes, strict=True)) if word >= p)
+        return f"has the residue {words[row]}, which is not below its prime {self.primes[row]} (row {row})"
+
+
+def _residues_of_words(words: NDArray[Any], primes: tuple[int, ...]) -> NDArray[np.uint64]:
+    """Residues (n, N) of machine integers (N,)."""
+    is_signed = words.dtype.kind == "i"
+    sizes = words.astype(np.int64).view(np.uint64) if is_signed else words.astype(np.uint64)
+    negative = words < 0
+    sizes = np.where(negative, np.uint64(0) - sizes, sizes)  # magnitudes
+    residues = np.empty((len(primes), len(words)), dtype=np.uint64)
+    for row, p in zip(residues, primes, strict=True):
+        np.remainder(sizes, np.uint64(p), out=row)
+        np.subtract(np.uint64(p), row, out=row, where=negative & (row != 0))
+    return residues
+
+
+def fields_of(moduli: ModuliSet | WideModuli) -> PrimeFields:
     """Fields modulo integers that are known to be primes, without the long test of thousands."""
-    fields = object.__new__(PrimeFields)
+    fields = object.__new__(PrimeFields if isinstance(moduli, ModuliSet) else WidePrimeFields)
     object.__setattr__(fields, "moduli", moduli)
     return fields

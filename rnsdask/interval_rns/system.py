@@ -19,6 +19,7 @@ from rnsdask.core.table import (
     POSITIONAL_TABLE,
     PRIME_FIELDS_TABLE,
     RNS_TABLE,
+    WIDE_PRIME_FIELDS_TABLE,
 )
 from rnsdask.core.ways import Conversion, Kind, Message, Way
 from rnsdask.core.wide_moduli import WideModuli
@@ -66,6 +67,7 @@ class IntervalRNS(NumberSystem):
         RNS_TABLE: Conversion.RESIDUES,
         POSITIONAL_TABLE: Conversion.LIMBS,
         PRIME_FIELDS_TABLE: Conversion.FIELDS,
+        WIDE_PRIME_FIELDS_TABLE: Conversion.FIELDS,
         FERMAT_FIELDS_TABLE: Conversion.FERMAT_FIELD,
     }
     wider: ClassVar[Message] = Message(Way.EXTEND, " takes more moduli")

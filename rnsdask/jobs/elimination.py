@@ -28,7 +28,6 @@ from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.messages import tell
 from rnsdask.core.place import ALONE, Place
 from rnsdask.core.places import local_path
-from rnsdask.core.rows import lu
 from rnsdask.core.ways import REPLACE, Message
 from rnsdask.fields import block_elimination as blocks
 from rnsdask.fields.block_elimination import Found, Panel
@@ -43,7 +42,7 @@ from rnsdask.jobs.panels import Layout, WorkingStore, read_columns
 from rnsdask.jobs.progress import metered
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, write_array
-from rnsdask.lazy.block_elimination import is_small, least_width, width_of_blocks
+from rnsdask.lazy.block_elimination import has_block_elimination, is_small, least_width, width_of_blocks
 from rnsdask.lazy.call import Call
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.matrices import common_rank
@@ -145,7 +144,7 @@ def prepare(
     backend = "cpu" if backend == "auto" and not has_gpu() else backend
     infos = [source.info for source in sources]
     shape, unique = infos[0].shape, bool(parameters.get("unique", True))
-    if operation not in OPERATIONS or lu.name not in infos[0].system.table or len(shape) != 2:
+    if operation not in OPERATIONS or not has_block_elimination(infos[0].system) or len(shape) != 2:
         return None
     if 0 in shape or parameters.get("variables") or max(infos[0].grid) == 1:
         return None

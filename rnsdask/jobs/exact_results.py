@@ -30,7 +30,7 @@ from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.layout import RESIDUE_DTYPE, ChunkPlan
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.rows import divide_by, lu
+from rnsdask.core.rows import divide_by
 from rnsdask.core.ways import Message
 from rnsdask.fields.p_adic import Plan, is_quicker
 from rnsdask.fields.polynomial_determinants import VALUES_WORDS
@@ -41,7 +41,7 @@ from rnsdask.jobs.hashes import job_hash, result_hash
 from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.sources import Source, check_targets
 from rnsdask.jobs.writing import Transfer, write_array
-from rnsdask.lazy.block_elimination import is_in_blocks, is_small, width_of_blocks
+from rnsdask.lazy.block_elimination import has_block_elimination, is_in_blocks, is_small, width_of_blocks
 from rnsdask.lazy.pieces import keeping
 from rnsdask.rns.lift import at_a_time
 
@@ -126,7 +126,7 @@ def chunks_of(operation: str, source: Source, backend: str, parameters: Mapping[
     """
     axes, info = axes_of(operation, parameters), source.info
     last, words = len(info.shape) - 1, info.system.rows
-    is_whole = operation not in _WAITING or axes != 2 or lu.name not in info.system.table
+    is_whole = operation not in _WAITING or axes != 2 or not has_block_elimination(info.system)
     if is_whole or last < 1 or 0 in info.shape or max(info.grid[-2:]) == 1:
         return source.whole_axes(axes)
     shape = words, info.shape[-2], info.shape[-1]
@@ -137,7 +137,7 @@ def chunks_of(operation: str, source: Source, backend: str, parameters: Mapping[
 
 def plan_in_blocks(operation: str, infos: Sequence[store.StoreInfo], *arrays: Any) -> Work | None:
     """Describe a job on matrices in block columns, opened as lazy arrays; None if each is whole."""
-    of_blocks = operation in _WAITING and lu.name in arrays[0].system.table
+    of_blocks = operation in _WAITING and has_block_elimination(arrays[0].system)
     if not of_blocks or not any(is_in_blocks(array.words) for array in arrays if array.ndim > 1):
         return None
     return work_in_blocks(operation, infos, max(map(int, arrays[0].words.chunks[-1])))
@@ -228,7 +228,7 @@ def _work(
         workspace=workspace,
         passes=computing(operation, largest),
     )
-    is_overwritten = operation in ("det", "rank") and axes == 2 and lu.name in largest.system.table
+    is_overwritten = operation in ("det", "rank") and axes == 2 and has_block_elimination(largest.system)
     return replace(work, arrays=_OVERWRITTEN) if is_overwritten else work
 
 

@@ -25,8 +25,10 @@ from rnsdask.backend import empty_like_chunks
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import Footprint
 from rnsdask.core.place import Place
+from rnsdask.core.rows import lu
 from rnsdask.fields import block_elimination as blocks
 from rnsdask.lazy.call import Call
 from rnsdask.lazy.chunks import as_lazy, may_be_on_gpus, rechunk, without_empty_chunks
@@ -64,6 +66,11 @@ def joined_if_small(words: Any) -> Any:
         return words
     batch = dict.fromkeys(range(1, words.ndim - 2), "auto")
     return rechunk(words, {0: -1, **batch, words.ndim - 2: -1, words.ndim - 1: -1})
+
+
+def has_block_elimination(system: NumberSystem) -> bool:
+    """Whether matrices of a system may be eliminated by block columns: those over primes below 2**32."""
+    return system.residue_moduli is not None and lu.name in system.table
 
 
 def is_in_blocks(words: Any) -> bool:

@@ -21,8 +21,9 @@ from rnsdask.core.place import Grid, Place
 from rnsdask.core.ranges import Range
 from rnsdask.core.table import Entry
 from rnsdask.core.ways import must
-from rnsdask.fields import convolution, fermat_convolution
+from rnsdask.fields import convolution, fermat_convolution, wide_products
 from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import as_lazy, rechunk, without_empty_chunks
 from rnsdask.lazy.elementwise import check_one_kind, entry_of
 from rnsdask.lazy.growing import extend_operands, extends, range_of_products, range_of_sums
@@ -188,10 +189,21 @@ def convolve_fermat_field(
         long, short = (make_like((a,), as_lazy(words), field, "raise") for words in (x, y))
         return convolve_in_chunks(long, short, k, mode, window)
     options: dict[str, Any] = {"system": field, "mode": mode, "axis": k}
-    words = _map(_convolve_fermat_block, x, y, window, rows=field.rows, options=options)
+    words = _map(_convolve_field_block, x, y, window, rows=field.rows, options=options)
     if is_cut:
         words = rechunk(words, {k + 1: max(max(v.chunks[k + 1]) for v in (x, y) if isinstance(v, da.Array))})
     return make_like((a,), words, field, "raise")
+
+
+def convolve_wide_fields(
+    a: Numbers, b: Numbers, *, mode: str, axis: SupportsIndex, overflow: str | None = None
+) -> Any:
+    """Convolve elements of prime fields beyond 32 bits chunk by chunk."""
+    overflow_mode(overflow, a.system)
+    fields, (x, y, k, lengths) = a.system, _line_up(a, b, axis, mode)
+    options: dict[str, Any] = {"system": fields, "mode": mode, "axis": k}
+    words = _map(_convolve_field_block, x, y, _window(mode, lengths), rows=fields.rows, options=options)
+    return make_like((a,), words, fields, "raise")
 
 
 def waiting_in_fermat_field(a: Numbers, b: Numbers, *, mode: str, axis: SupportsIndex) -> int:
@@ -378,11 +390,11 @@ def _convolve_block(
     return np.expand_dims(found, k + 1)
 
 
-def _convolve_fermat_block(
+def _convolve_field_block(
     x: Array,
     y: Array,
     *,
-    system: FermatField,
+    system: FiniteFields,
     mode: str,
     axis: int,
     window: Window,
@@ -390,12 +402,13 @@ def _convolve_fermat_block(
     place: Place,
     grid: Grid | None = None,  # noqa: ARG001  (no error names an index)
 ) -> Array:
-    """Convolve one chunk of digits; adds an axis of length 1 after the axis."""
+    """Convolve one chunk of elements; adds an axis of length 1 after the axis."""
+    of: Any = fermat_convolution if isinstance(system, FermatField) else wide_products
     x, y = (np.moveaxis(words, axis + 1, -1) for words in _operands_of(x, y, axis + 1))
     if mode.endswith("cyclic"):
-        found = fermat_convolution.convolve_cyclic(x, y, system, mode == "negacyclic")
+        found = of.convolve_cyclic(x, y, system, mode == "negacyclic")
     else:
-        found = fermat_convolution.convolve(x, y, system, *_window_of(window, overlap, place, axis))
+        found = of.convolve(x, y, system, *_window_of(window, overlap, place, axis))
     return np.expand_dims(np.moveaxis(found, -1, axis + 1), axis + 2)
 
 

@@ -82,6 +82,13 @@ def words_of_residues(residues: Any, moduli: ModuliSet | WideModuli, system: RNS
     return map_chunks(foreign.words_of_residues, residues, rows=system.rows, located=True, **options)
 
 
+def elements_of_residues(residues: Any, moduli: WideModuli, trusted: bool) -> Any:
+    """Convert residues (n, *shape) of any integer type to words of fields: :func:`.foreign.wide_residues`."""
+    how: dict[str, Any] = {"rows": len(moduli), "dtype": np.uint64, "located": True}
+    options: dict[str, Any] = {"moduli": moduli, "trusted": trusted}
+    return map_chunks(foreign.wide_residues, as_declared(residues), **how, **options)
+
+
 def to_residues(
     x: Numbers,
     moduli: ModuliSet | Iterable[SupportsIndex],

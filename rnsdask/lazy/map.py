@@ -20,6 +20,7 @@ from rnsdask.backend import Array, WorkersArray, backend_name, empty_like_chunks
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid
+from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.lazy.call import Call
 from rnsdask.lazy.chunks import as_lazy, rechunk
 from rnsdask.lazy.planning import PLANS_QUERIES
@@ -54,8 +55,8 @@ def map_chunks(
     chunks : lengths of chunks along each axis of the numbers, optional
         Chunks of the result, if they differ from those of the blocks.
     dtype
-        Type of the function's result; by default the word type of the number system among the options, or
-        uint32.
+        Type of the function's result; by default the word type of the number system, or of the moduli, among
+        the options, or uint32.
     located : bool
         Whether the function is also called with ``place=``, the :class:`.Place` of its chunk.
     matched : bool
@@ -170,7 +171,9 @@ def _name_of(
 
 def _type_of_words(options: dict[str, Any]) -> np.dtype[Any]:
     system = options.get("system", options.get("fields"))
-    return system.word_dtype if isinstance(system, NumberSystem) else RESIDUE_DTYPE
+    if isinstance(system, NumberSystem):
+        return system.word_dtype
+    return np.dtype(np.uint64) if isinstance(options.get("moduli"), WideModuli) else RESIDUE_DTYPE
 
 
 def _align(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[tuple[Any, Any]]]:

@@ -23,6 +23,7 @@ from rnsdask.core.table import (
     POSITIONAL_TABLE,
     PRIME_FIELDS_TABLE,
     RNS_TABLE,
+    WIDE_PRIME_FIELDS_TABLE,
 )
 from rnsdask.core.ways import Conversion, Message, Way, must
 from rnsdask.positional.operands import resized, trimmed
@@ -74,6 +75,7 @@ class Positional(NumberSystem):
         RNS_TABLE: Conversion.RESIDUES_OF_LIMBS,
         INTERVAL_RNS_TABLE: Conversion.INTERVALS_OF_LIMBS,
         PRIME_FIELDS_TABLE: Conversion.FIELDS,
+        WIDE_PRIME_FIELDS_TABLE: Conversion.FIELDS,
         FERMAT_FIELDS_TABLE: Conversion.FERMAT_FIELD,
     }
     wider: ClassVar[Message] = Message(Way.SIGNED_LIMBS, " takes more bits, and negative numbers")

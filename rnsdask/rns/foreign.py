@@ -53,11 +53,7 @@ def words_of_residues(residues: Array, *, moduli: Moduli, system: RNS, trusted: 
     TypeError if an item of an array of objects is not an integer; ValueError if a residue is not below its
     modulus, naming the first number's index, unless all are `trusted`.
     """
-    matrix = residues.reshape(len(moduli), -1)
-    if matrix.dtype == object:
-        matrix = _machine_words(matrix, moduli, place)
-    elif not trusted:
-        _check_below(matrix, moduli, place)
+    matrix = _checked(residues, moduli, trusted, place)
     if isinstance(moduli, ModuliSet):
         return matrix.astype(np.uint32, order="C").reshape(residues.shape)
     kernels = kernels_of(matrix)
@@ -66,6 +62,20 @@ def words_of_residues(residues: Array, *, moduli: Moduli, system: RNS, trusted: 
     words = np.empty_like(digits, shape=(system.rows, len(digits)), dtype=np.uint32, order="C")
     kernels.limbs_to_residues(digits.view(np.uint32), digits_to_residues(moduli, system.moduli), words)
     return words.reshape(system.rows, *residues.shape[1:])
+
+
+def wide_residues(residues: Array, *, moduli: WideModuli, trusted: bool, place: Place) -> Array:
+    """Convert residues (n, *shape) of any integer type under wide moduli to uint64, checked as above."""
+    return _checked(residues, moduli, trusted, place).astype(np.uint64, order="C").reshape(residues.shape)
+
+
+def _checked(residues: Array, moduli: Moduli, trusted: bool, place: Place) -> Array:
+    matrix = residues.reshape(len(moduli), -1)
+    if matrix.dtype == object:
+        return _machine_words(matrix, moduli, place)
+    if not trusted:
+        _check_below(matrix, moduli, place)
+    return matrix
 
 
 def _check_below(matrix: Array, moduli: Moduli, place: Place) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import gmpy2
 import numpy as np
 
-from rnsdask.backend import Array, backend_name, is_all, is_any, kernels_of
+from rnsdask.backend import Array, Moduli, backend_name, is_all, is_any, kernels_of
 from rnsdask.constants import forward_constants
 from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.generic import check_exponent
@@ -154,7 +154,7 @@ def power_by_array(residues: Array, exponents: Array, system: RNS, mode: str, lo
         )
     given = given.astype(np.uint64)
     if mode == "wrap":
-        return _power_of_each(matrix, given, system.moduli).reshape(len(matrix), *lengths)
+        return power_of_each(matrix, given, system.moduli).reshape(len(matrix), *lengths)
     most = np.uint64(system.moduli.bits)
     alike = np.where(given > most, most + (given + most) % np.uint64(2), given)
     mask = np.zeros_like(given, dtype=np.bool_)
@@ -168,15 +168,15 @@ def power_by_array(residues: Array, exponents: Array, system: RNS, mode: str, lo
         return overflow_error(base, int(given[index]), locate(index), system)
 
     # A number in range has the same power under any equivalent exponent.
-    powers = _power_of_each(matrix, given if mode == "flag" else alike, system.moduli)
+    powers = power_of_each(matrix, given if mode == "flag" else alike, system.moduli)
     powers = with_overflow(powers, mask, mode, error)
     return powers.reshape(len(powers), *lengths)
 
 
-def _power_of_each(matrix: Array, exponents: Array, moduli: ModuliSet) -> Array:
-    """Powers modulo M of numbers (n, N) by exponents (N,), by squaring from the most significant bit."""
+def power_of_each(matrix: Array, exponents: Array, moduli: Moduli) -> Array:
+    """Powers modulo M of numbers (n, N) by exponents uint64 (N,), by squaring from the highest bit."""
     kernels = kernels_of(matrix)
-    result = np.broadcast_to(np.asarray(column_of(1, moduli), like=matrix), matrix.shape).copy()
+    result = np.ones_like(matrix, order="C")  # a residue modulo any m
     for bit in reversed(range(int(exponents.max()).bit_length() if exponents.size else 0)):
         square = np.empty_like(matrix, order="C")
         kernels.apply("multiply", (result, result), moduli, square)
@@ -212,7 +212,7 @@ def _measure(residues: Array, fitting: tuple[int, int], system: RNS) -> RNS:
     return system if sampled > enough else system.with_bound(measured_bound(matrix, system, enough, sampled))
 
 
-def power_of_residues(residues: Array, exponent: int, moduli: ModuliSet) -> Array:
+def power_of_residues(residues: Array, exponent: int, moduli: Moduli) -> Array:
     """Powers modulo M of residues (n, *shape); long exponents are taken digit by digit, by Horner's rule."""
     matrix = as_matrix(residues)
     kernels = kernels_of(matrix)
@@ -258,7 +258,7 @@ def inverse(residues: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
     return inverses
 
 
-def inverses_of(residues: Array, moduli: ModuliSet) -> tuple[Array, tuple[int, int] | None]:
+def inverses_of(residues: Array, moduli: Moduli) -> tuple[Array, tuple[int, int] | None]:
     """Inverses modulo M of a chunk (n, *shape), and row and flat index of the first that is missing."""
     matrix = as_matrix(residues)
     kernels = kernels_of(matrix)

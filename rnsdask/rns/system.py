@@ -37,6 +37,7 @@ from rnsdask.core.table import (
     POSITIONAL_TABLE,
     PRIME_FIELDS_TABLE,
     RNS_TABLE,
+    WIDE_PRIME_FIELDS_TABLE,
 )
 from rnsdask.core.ways import Conversion, Message, Setting, Way
 from rnsdask.core.wide_moduli import WideModuli
@@ -92,6 +93,7 @@ class RNS(NumberSystem):
         INTERVAL_RNS_TABLE: Conversion.INTERVALS,
         POSITIONAL_TABLE: Conversion.LIMBS,
         PRIME_FIELDS_TABLE: Conversion.FIELDS,
+        WIDE_PRIME_FIELDS_TABLE: Conversion.FIELDS,
         FERMAT_FIELDS_TABLE: Conversion.FERMAT_FIELD,
     }
     extends: ClassVar[bool] = True

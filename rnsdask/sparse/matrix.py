@@ -18,7 +18,7 @@ from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.rows import multiply_sparse
 from rnsdask.core.ways import Message, Way, must
-from rnsdask.fields.system import PrimeFields, fields_of
+from rnsdask.fields.system import PrimeFields, WidePrimeFields, fields_of
 from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.elementwise import has
 from rnsdask.lazy.map import map_chunks
@@ -93,6 +93,7 @@ class SparseMatrix:
         return FieldArray(self.dense_words(self.check_fields(fields).moduli), fields)
 
     def __matmul__(self, x: Any) -> FieldArray:
+        check_width(x)
         if not has_sparse_products(x):
             kind = repr(x.system) if isinstance(x, FieldArray) else type(x).__name__
             raise TypeError(
@@ -145,6 +146,7 @@ class SparseMatrix:
 
     def check_fields(self, fields: Any) -> PrimeFields:
         """Return the fields of a product; TypeError or ValueError if they do not fit the matrix."""
+        check_width(fields)
         if not isinstance(fields, NumberSystem) or multiply_sparse.name not in fields.table:
             raise TypeError(f"fields must be PrimeFields, got {type(fields).__name__}")
         if self.fields is not None and not self.fields.same_numbers(fields):
@@ -218,6 +220,15 @@ class SparseMatrix:
 
 def _multiply(words: Array, box: Any, *, system: NumberSystem) -> Array:
     return system.apply(multiply_sparse, words, matrix=box.item())
+
+
+def check_width(x: Any) -> None:
+    """Raise TypeError for prime fields beyond 32 bits, or an array of their elements."""
+    fields = getattr(x, "system", x)
+    if isinstance(fields, WidePrimeFields):
+        raise TypeError(
+            f"sparse matrices are over primes below 2**32, got {fields!r}; rd.linalg takes dense ones"
+        )
 
 
 def has_sparse_products(x: Any) -> bool:
@@ -314,6 +325,7 @@ def _checked_values(values: Any) -> tuple[PrimeFields | None, NDArray[Any]]:
     """Return the fields of values and residues (n, N), or None and integers (N,), int64 or objects."""
     if isinstance(values, FieldArray):
         given: Any = values
+        check_width(given)
         if not has_sparse_products(given) or isinstance(given.words, da.Array):
             raise TypeError("values must be integers or a FieldArray of PrimeFields in memory")
         fields, found = given.system, to_backend(given.words, "cpu")

@@ -18,7 +18,7 @@ from rnsdask.lazy.call import Call
 from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.map import array_of_tasks, keys_of
 from rnsdask.sparse import wiedemann
-from rnsdask.sparse.matrix import SparseMatrix, has_sparse_products, vectors_of
+from rnsdask.sparse.matrix import SparseMatrix, check_width, has_sparse_products, vectors_of
 from rnsdask.typing import Integer, PlainArray
 
 PRIMES_OF_TASK = 16
@@ -66,6 +66,7 @@ def solve(
         If operands are of other types, or shapes or fields do not fit.
     """
     _check_matrix(a)
+    check_width(b)
     if not has_sparse_products(b):
         rule = Message("be ", Kind("FieldArray", "a"), " of PrimeFields, got ", Kind.of(type(b)))
         raise TypeError(must("b", rule))

@@ -13,6 +13,9 @@ from rnsdask.fields import (
     fermat_polynomials,
     ntt,
     polynomials,
+    wide_arithmetic,
+    wide_polynomials,
+    wide_products,
 )
 from rnsdask.rns import decimal, groups, matmul, products
 
@@ -36,12 +39,27 @@ ANY_FIELDS = table(
 )
 """Operations on elements of fields of either kind."""
 
-PRIME_FIELDS = ANY_FIELDS | table(
-    *(Entry(rows.ROWS[name], partial(arithmetic.apply, name)) for name in OPERATIONS),
-    Entry(rows.differ, arithmetic.differ),
+ANY_PRIME_FIELDS = ANY_FIELDS | table(
     Entry(rows.inverse, arithmetic.inverse),
     Entry(rows.power, arithmetic.power),
     Entry(rows.power_by_array, arithmetic.powers),
+    Entry(rows.det, "rnsdask.lazy.elimination:det"),
+    Entry(rows.rank, "rnsdask.lazy.elimination:rank"),
+    Entry(rows.permanent, "rnsdask.lazy.elimination:permanent"),
+    Entry(rows.charpoly, "rnsdask.lazy.elimination:charpoly"),
+    Entry(rows.solve, "rnsdask.lazy.elimination:solve"),
+    Entry(rows.inv, "rnsdask.lazy.elimination:inv"),
+    Entry(rows.rref, "rnsdask.lazy.elimination:rref"),
+    Entry(rows.nullspace, "rnsdask.lazy.elimination:nullspace"),
+    Entry(rows.lu, "rnsdask.lazy.elimination:lu"),
+    Entry(rows.transform, ntt.transform),
+    Entry(rows.twiddled, ntt.twiddled),
+)
+"""Operations on elements of prime fields of either width."""
+
+PRIME_FIELDS = ANY_PRIME_FIELDS | table(
+    *(Entry(rows.ROWS[name], partial(arithmetic.apply, name)) for name in OPERATIONS),
+    Entry(rows.differ, arithmetic.differ),
     Entry(
         rows.from_decimal, partial(decimal.decimal_to_residues, checked=False)
     ),  # any integer is an element
@@ -52,24 +70,29 @@ PRIME_FIELDS = ANY_FIELDS | table(
     Entry(rows.multiply_matrices, matmul.multiply),
     Entry(rows.multiply_sparse, arithmetic.multiply_sparse),
     Entry(rows.convolve, "rnsdask.lazy.convolve:convolve_prime_fields"),
-    Entry(rows.det, "rnsdask.lazy.elimination:det"),
-    Entry(rows.rank, "rnsdask.lazy.elimination:rank"),
-    Entry(rows.permanent, "rnsdask.lazy.elimination:permanent"),
-    Entry(rows.charpoly, "rnsdask.lazy.elimination:charpoly"),
-    Entry(rows.solve, "rnsdask.lazy.elimination:solve"),
-    Entry(rows.inv, "rnsdask.lazy.elimination:inv"),
-    Entry(rows.rref, "rnsdask.lazy.elimination:rref"),
-    Entry(rows.nullspace, "rnsdask.lazy.elimination:nullspace"),
-    Entry(rows.lu, "rnsdask.lazy.elimination:lu"),
     Entry(rows.window, convolution.convolve),
-    Entry(rows.transform, ntt.transform),
-    Entry(rows.twiddled, ntt.twiddled),
     Entry(rows.resultants, polynomials.resultants),
     Entry(rows.discriminants, polynomials.discriminants),
     Entry(rows.common_divisors, polynomials.common_divisors),
     Entry(rows.divided, polynomials.divided),
 )
-"""Operations on elements of prime fields."""
+"""Operations on elements of prime fields below 2**32."""
+
+WIDE_PRIME_FIELDS = ANY_PRIME_FIELDS | table(
+    *(Entry(rows.ROWS[name], partial(wide_arithmetic.apply, name)) for name in OPERATIONS),
+    Entry(rows.differ, fermat_arithmetic.differ),
+    Entry(rows.sum_along, wide_arithmetic.sums_along),
+    Entry(rows.prod_along, wide_arithmetic.products_along),
+    Entry(rows.group_sums, partial(arithmetic.fold_groups, "add")),
+    Entry(rows.multiply_matrices, wide_products.multiply_matrices),
+    Entry(rows.convolve, "rnsdask.lazy.convolve:convolve_wide_fields"),
+    Entry(rows.window, wide_products.convolve),
+    Entry(rows.resultants, wide_polynomials.resultants),
+    Entry(rows.discriminants, wide_polynomials.discriminants),
+    Entry(rows.common_divisors, wide_polynomials.common_divisors),
+    Entry(rows.divided, wide_polynomials.divided),
+)
+"""Operations on elements of prime fields of which one is beyond 32 bits."""
 
 FERMAT_FIELDS = ANY_FIELDS | table(
     *(Entry(rows.ROWS[name], partial(fermat_arithmetic.apply, name)) for name in OPERATIONS),

@@ -225,7 +225,8 @@ def test_fields_are_values() -> None:
         ([7, 9], r"^9 \(position 1\) is not a prime"),
         ([3215031751], "3215031751 .* is not a prime"),
         ([7, 1], r"1 \(position 1\) is out of bounds"),
-        ([2**32 + 15], "is out of bounds: primes are from 2 to"),
+        ([2**32 + 17], "4294967313 .* is not a prime"),
+        ([2**64 + 13], "is out of bounds: primes are from 2 to"),
         ([7, 5, 7], "the prime 7 is given more than once"),
         ([], "at least one"),
     ):

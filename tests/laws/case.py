@@ -54,7 +54,8 @@ class System:
     is_defined
         Whether an array's words are those that the definition of the system gives numbers.
     kind
-        What laws of some systems alone ask for: "rns", "interval", "field", "fermat" or "positional".
+        What laws of some systems alone ask for: "rns", "interval", "field", "long-field", "fermat" or
+        "positional".
     value
         The number system, for laws that ask it or the package for more arrays.
     factors
@@ -458,7 +459,8 @@ Law = Callable[[Case], None]
 RNS, INTERVALS, LIMBS, PRIME_FIELDS = ("rns",), ("interval",), ("positional",), ("field",)
 RESIDUES = RNS + INTERVALS
 INTEGERS = RESIDUES + LIMBS
-FIELDS = (*PRIME_FIELDS, "fermat")
+ANY_PRIME_FIELDS = (*PRIME_FIELDS, "long-field")  # of primes beyond 2**32 too
+FIELDS = (*ANY_PRIME_FIELDS, "fermat")
 KINDS = INTEGERS + FIELDS
 
 LAWS: dict[str, Law] = {}

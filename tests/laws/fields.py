@@ -11,7 +11,18 @@ import numpy as np
 from oracles.integers import mapped, matrix_product, objects
 
 import rnsdask as rd
-from laws.case import FIELDS, PRIME_FIELDS, RNS, Case, Chosen, computed, law_of, must_fail, named_index, whole
+from laws.case import (
+    ANY_PRIME_FIELDS,
+    FIELDS,
+    RNS,
+    Case,
+    Chosen,
+    computed,
+    law_of,
+    must_fail,
+    named_index,
+    whole,
+)
 
 
 def sizes_of(case: Case) -> list[int]:
@@ -93,7 +104,7 @@ def transforms_are_sums_of_powers(case: Case) -> None:
     """Transforms of up to 32 elements, as sums of products with powers of the root, and back."""
     random, field, sizes = case.random, case.system.value, sizes_of(case)
     length, rows, negacyclic = 1 << random.randint(0, 5), random.randint(1, 3), random.random() < 0.5
-    if case.system.kind == "field" and any((p - 1) % (2 * length) for p in sizes):
+    if case.system.kind != "fermat" and any((p - 1) % (2 * length) for p in sizes):
         return
     x = case.fresh((rows, length))
     with patch("rnsdask.lazy.ntt.JOINED_BYTES", random.choice((0, 2**26))):  # in steps, or in one task
@@ -126,7 +137,7 @@ def integers_stand_for_elements(case: Case) -> None:
         case.claim_array(x.array.multiply_by_root(exponent), expected, "multiplied by a power")
 
 
-@law_of(*PRIME_FIELDS)
+@law_of(*ANY_PRIME_FIELDS)
 def fractions_have_the_residues(case: Case) -> None:
     """Fractions with the residues and within the bounds, or none where there is none within them."""
     random, primes, size = case.random, sizes_of(case), case.limits.product

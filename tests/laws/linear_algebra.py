@@ -8,7 +8,7 @@ import numpy as np
 from oracles.integers import matrix_product, objects
 
 import rnsdask as rd
-from laws.case import FIELDS, PRIME_FIELDS, RESIDUES, Case, computed, law_of, must_fail
+from laws.case import ANY_PRIME_FIELDS, FIELDS, RESIDUES, Case, computed, law_of, must_fail
 from laws.fields import sizes_of
 from laws.systems import rns_system
 
@@ -168,7 +168,7 @@ def determinants_of_polynomials_have_their_values(case: Case) -> None:
         assert sum(c * x**k for k, c in enumerate(got)) == exact, f"another value at {x}"
 
 
-@law_of(*PRIME_FIELDS)
+@law_of(*ANY_PRIME_FIELDS)
 def equations_in_fields_are_solved(case: Case) -> None:
     """Solutions that are 0 without a pivot in each field, or an error that names a prime without any."""
     random = case.random
@@ -221,7 +221,7 @@ def matrices_of_elements_are_inverted(case: Case) -> None:
     case.claim(matrix_product(values, inverse) % size, identity, "a @ inv(a)")
 
 
-@law_of(*PRIME_FIELDS)
+@law_of(*ANY_PRIME_FIELDS)
 def factors_and_forms_are_those_modulo_each_prime(case: Case) -> None:
     """Ranks and factors of matrices of any shape and rank, modulo each prime."""
     random = case.random
@@ -279,7 +279,7 @@ def claim_nullspaces(case: Case, x: Any, values: np.ndarray) -> None:
             case.claim(got[i] % p, expected, f"null space {i} modulo {p}")
 
 
-@law_of(*PRIME_FIELDS)
+@law_of(*ANY_PRIME_FIELDS)
 def powers_of_matrices_of_elements_are_products(case: Case) -> None:
     """Characteristic polynomials of a stack, and powers with exponents of any sign."""
     random = case.random

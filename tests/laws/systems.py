@@ -94,7 +94,7 @@ def field_system(name: str, fields: rd.PrimeFields) -> System:
         array=lambda a, place: rd.FieldArray(place(encode(a)), fields),
         from_ints=lambda a: rd.from_ints(a + fields.moduli.product, fields, chunks=None),
         is_defined=lambda x, a: bool((host(x.residues) == encode(a)).all()),
-        kind="field",
+        kind="field" if max(fields.primes) < 2**32 else "long-field",
         value=fields,
         factors=fields.moduli.moduli,
         is_ordered=False,
@@ -198,7 +198,12 @@ def is_narrow(low: float, upp: float, value: int, accuracy: float = 2.0**-20) ->
 EIGHT = MODULI_SETS["table2_8"]
 DOWN = ModuliSet.for_bits(1050).moduli  # 33 of them, from 2**32
 UNSORTED = ModuliSet([*DOWN[1::2], *DOWN[::-2]])
+LONG_PRIMES_WITH_ROOTS = [
+    *(1125899865948161, 576460752298180609, 1152921504577486849),  # of 50, 59 and 60 bits, 1 modulo 2**20
+    *(2**64 - 2**32 + 1, 65537),
+]
 PRIMES = [2**32 - 5, 2, 3, 65537, 2**31 - 1, *rd.ModuliSet.ntt_primes(200, 2**20)]
+LONG_PRIMES = [2**63 - 25, 2, 2**32 + 15, 3, *LONG_PRIMES_WITH_ROOTS]
 SYSTEMS = {
     system.name: system
     for system in (
@@ -213,6 +218,8 @@ SYSTEMS = {
         rns_system("33-moduli-signed-bound", UNSORTED, True, 2**256),
         field_system("field", rd.PrimeFields([2**32 - 5])),
         field_system("fields", rd.PrimeFields(PRIMES)),
+        field_system("long-field", rd.PrimeFields([2**61 - 1])),
+        field_system("long-fields", rd.PrimeFields(LONG_PRIMES)),
         fermat_system("fermat", rd.FermatField.named("F449")),
         fermat_system("fermat-64-bit-digits", rd.FermatField.named("P3")),
         positional_system("positional-33", 33, False),
@@ -282,6 +289,14 @@ def drawn_field(random: Random) -> System:
     return field_system("fields", rd.PrimeFields(random.sample(primes, random.randint(1, 5))))
 
 
+def drawn_long_field(random: Random) -> System:
+    """Fields of some primes, one of them beyond 2**32; half of them have transforms of up to 64 elements."""
+    first = random.choice(LONG_PRIMES_WITH_ROOTS[:-1])
+    others = random.choice((LONG_PRIMES, LONG_PRIMES_WITH_ROOTS))
+    primes = {first, *random.sample(others, random.randint(0, 4))}
+    return field_system("long-fields", rd.PrimeFields(random.sample(sorted(primes), len(primes))))
+
+
 DRAWN: dict[str, Callable[[Random], System]] = {
     "rns": drawn_rns,
     "interval": drawn_interval_rns,
@@ -289,5 +304,6 @@ DRAWN: dict[str, Callable[[Random], System]] = {
         "limbs", random.choice((*BITS, random.randint(1, 700))), random.random() < 0.5
     ),
     "field": drawn_field,
+    "long-field": drawn_long_field,
     "fermat": lambda random: fermat_system("fermat", random.choice(FERMAT_FIELDS)),
 }

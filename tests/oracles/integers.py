@@ -74,18 +74,19 @@ def mapped(function: Callable[..., Any], *arrays: Any, dtype: Any = object) -> n
 
 
 def encoded(values: np.ndarray, moduli: tuple[int, ...]) -> np.ndarray:
-    """Residues, uint32 (n, *shape), of what is modulo M the same number."""
-    return _residues(mapped(int, values), moduli)
+    """Residues (n, *shape) of what is modulo M the same number: uint32, or uint64 if one modulus needs it."""
+    return _residues(mapped(int, values), moduli, np.uint32 if max(moduli) <= 2**32 else np.uint64)
 
 
-def _residues(values: np.ndarray, moduli: tuple[int, ...]) -> np.ndarray:
+def _residues(values: np.ndarray, moduli: tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:
     """Residues of Python ints; by half of the moduli, of remainders by their product, which are shorter."""
     product = math.prod(moduli)
     if product <= 2**64:
         words = (values % product).astype(np.uint64)
-        return np.array([words % m for m in moduli], dtype=np.uint32).reshape(len(moduli), *values.shape)
+        rows = [words % np.uint64(m) if m < 2**64 else words for m in moduli]
+        return np.array(rows, dtype=dtype).reshape(len(moduli), *values.shape)
     halves = moduli[: len(moduli) // 2], moduli[len(moduli) // 2 :]
-    return np.concatenate([_residues(values % math.prod(half), half) for half in halves])
+    return np.concatenate([_residues(values % math.prod(half), half, dtype) for half in halves])
 
 
 def limbs(values: np.ndarray, count: int) -> np.ndarray:

@@ -30,7 +30,7 @@ def in_range(value: int, moduli: Iterable[int], signed: bool = False) -> bool:
 
 
 def encode(values: Any, moduli: Iterable[int], signed: bool = False) -> np.ndarray:
-    """Residues of a list, or of an array of any shape, of numbers of the range: uint32 (n, *shape)."""
+    """Residues of a list, or of an array of any shape, of numbers of the range, as :func:`.encoded`."""
     numbers = values.astype(object) if isinstance(values, np.ndarray) else objects(values)
     moduli = tuple(moduli)
     assert not limits_of(moduli, signed).outside(numbers).any()

@@ -1,5 +1,5 @@
-// Arithmetic modulo one m of up to 64 bits, for every 2 <= m <= 2^64 inclusive: what residues of other
-// libraries are read and written with.
+// Arithmetic modulo one m of up to 64 bits, for every 2 <= m <= 2^64 inclusive: what elements of fields
+// beyond 32 bits are computed with, and residues of other libraries are read and written with.
 //
 // As in modular.cuh, m travels as `last` = m - 1, and factors bring Shoup's quotient.
 #pragma once
@@ -23,6 +23,87 @@ RNS_INLINE u64 mod_mul(u64 x, WideFactor w, u64 last) {
   // x w - q m is below 2 m, which may have 65 bits.
   const u128 r = static_cast<u128>(x) * w.value - static_cast<u128>(q) * last - q;
   return static_cast<u64>(r > last ? r - last - 1u : r);
+}
+
+// A modulus for products of two residues, as `Modulus` of modular.cuh: divisor = m 2^shift has its highest
+// bit at 63, and reciprocal = floor((2^128 - 1) / divisor) - 2^64. For m = 2^64 all of them are 0 but `last`.
+struct WideModulus {
+  u64 last;
+  u64 divisor;
+  u64 reciprocal;
+  u64 shift;
+};
+static_assert(sizeof(WideModulus) == 4 * sizeof(u64), "a row of a table");
+
+// x mod m for x < 2^64 m, as `mod_reduce` of modular.cuh.
+RNS_INLINE u64 mod_reduce(u128 x, WideModulus m) {
+  x <<= m.shift;
+  const u128 q = static_cast<u128>(static_cast<u64>(x >> 64)) * m.reciprocal + x;
+  u64 r = static_cast<u64>(x) - (static_cast<u64>(q >> 64) + 1u) * m.divisor;
+  r += r > static_cast<u64>(q) ? m.divisor : 0u;
+  r -= r >= m.divisor ? m.divisor : 0u;
+  return r >> m.shift;
+}
+
+// |a b|, |a b + c|, |a b - c d| and |a b + c d| modulo m, for operands below m: one reduction each.
+RNS_INLINE u64 mod_mul(u64 a, u64 b, WideModulus m) { return mod_reduce(static_cast<u128>(a) * b, m); }
+
+RNS_INLINE u64 mod_fma(u64 a, u64 b, u64 c, WideModulus m) {
+  return mod_reduce(static_cast<u128>(a) * b + c, m);
+}
+
+RNS_INLINE u64 mod_mulsub(u64 a, u64 b, u64 c, u64 d, WideModulus m) {
+  const u128 ab = static_cast<u128>(a) * b, cd = static_cast<u128>(c) * d, last = m.last;
+  return mod_reduce(ab - cd + (ab < cd ? last * last + last : 0), m);
+}
+
+RNS_INLINE u64 mod_muladd(u64 a, u64 b, u64 c, u64 d, WideModulus m) {
+  const u128 ab = static_cast<u128>(a) * b, cd = static_cast<u128>(c) * d, last = m.last;
+  const u128 room = last * last + last - cd;
+  return mod_reduce(ab < room ? ab + cd : ab - room, m);
+}
+
+// |a^k| mod m, for a < m; 1 modulo m for k = 0.
+RNS_INLINE u64 mod_pow(u64 a, u64 k, WideModulus m) {
+  u64 result = 1;
+  for (; k != 0; k >>= 1) {
+    if (k & 1) result = mod_mul(result, a, m);
+    a = mod_mul(a, a, m);
+  }
+  return result;
+}
+
+// The inverse of a < p modulo a prime p = last + 1 < 2^64; 0 for 0. Euclid's algorithm, extended: the
+// factors' signs alternate, so that their magnitudes, at most p, add up.
+RNS_INLINE u64 prime_inverse(u64 a, u64 last) {
+  if (a == 0) return 0;
+  u64 previous = last + 1u, remainder = a, previous_factor = 0, factor = 1;
+  bool is_negative = true;
+  while (remainder != 0) {
+    const u64 quotient = previous / remainder;
+    const u64 next = previous - quotient * remainder;
+    const u64 next_factor = previous_factor + quotient * factor;
+    previous = remainder;
+    remainder = next;
+    previous_factor = factor;
+    factor = next_factor;
+    is_negative = !is_negative;
+  }
+  return is_negative ? last - previous_factor + 1u : previous_factor;
+}
+
+// The factor of w < m, by the reciprocal of m: floor(w 2^64 / m), of which the remainder tells whether the
+// estimate is one too small.
+RNS_INLINE WideFactor wide_factor(u64 w, WideModulus m) {
+  const u64 high = w << m.shift;
+  const u128 estimate = static_cast<u128>(high) * m.reciprocal + (static_cast<u128>(high) << 64);
+  u64 quotient = static_cast<u64>(estimate >> 64) + 1u;
+  u64 r = 0u - quotient * m.divisor;
+  if (r > static_cast<u64>(estimate)) {
+    --quotient;
+    r += m.divisor;
+  }
+  return {w, r >= m.divisor ? quotient + 1u : quotient};
 }
 
 // One step of Garner's algorithm towards digit i: takes the digit of m_j off x and divides by m_j. `inverse`

@@ -7,12 +7,16 @@ from numpy.typing import NDArray
 
 from rnsdask.backend.cpu.extension import _cpu
 from rnsdask.backend.cpu.files import extend_checksum
-from rnsdask.backend.protocol import FITS, Array
-from rnsdask.constants import SumCheck, WindowCheck, last_residues, modulus_table
+from rnsdask.backend.protocol import FITS, Array, Moduli
+from rnsdask.constants import SumCheck, WindowCheck, last_residues, modulus_table, wide_modulus_table
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.wide_moduli import WideModuli
 
 
-def apply(operation: str, operands: Sequence[Array], moduli: ModuliSet, out: Array) -> None:
+def apply(operation: str, operands: Sequence[Array], moduli: Moduli, out: Array) -> None:
+    if isinstance(moduli, WideModuli):
+        _cpu.wide_apply(operation, operands, wide_modulus_table(moduli), out)
+        return
     _cpu.apply(operation, operands, modulus_table(moduli), out)
 
 
@@ -39,12 +43,18 @@ def _unless_all_fit(states: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
     return states if states.size and int(states.max()) != FITS else None
 
 
-def power(a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:
-    _cpu.power(a, exponent, modulus_table(moduli), out)
+def power(a: Array, exponent: int, moduli: Moduli, out: Array) -> None:
+    if isinstance(moduli, WideModuli):
+        _cpu.wide_power(a, exponent, wide_modulus_table(moduli), out)
+    else:
+        _cpu.power(a, exponent, modulus_table(moduli), out)
 
 
-def inverse(a: Array, moduli: ModuliSet, out: Array) -> None:
-    _cpu.inverse(a, modulus_table(moduli), out)
+def inverse(a: Array, moduli: Moduli, out: Array) -> None:
+    if isinstance(moduli, WideModuli):
+        _cpu.wide_inverse(a, wide_modulus_table(moduli), out)
+    else:
+        _cpu.inverse(a, modulus_table(moduli), out)
 
 
 def running_sums(residues: Array, starts: Array, moduli: ModuliSet) -> NDArray[np.uint32]:

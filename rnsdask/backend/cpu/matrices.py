@@ -1,12 +1,15 @@
 """Matrices of residues: products and elimination."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend.cpu.extension import _cpu
-from rnsdask.backend.protocol import LU_FACTORS, Array, LUFactor, SparseRows
-from rnsdask.constants import Int8Constants, modulus_table
+from rnsdask.backend.protocol import LU_FACTORS, Array, LUFactor, Moduli, SparseRows
+from rnsdask.constants import Int8Constants, modulus_table, wide_modulus_table
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.wide_moduli import WideModuli
 
 # Most rows, and fewest matrices, of a batch that is eliminated in step, if moduli are odd.
 _SMALL_ROWS, _SEVERAL = 96, 4
@@ -17,6 +20,10 @@ _BAND = 256
 
 def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
     _cpu.matmul(a, b, modulus_table(moduli), out)
+
+
+def wide_matmul(a: Array, b: Array, out: Array, moduli: WideModuli) -> None:
+    _cpu.wide_matmul(a, b, wide_modulus_table(moduli), out)
 
 
 def sparse_matmul(a: SparseRows, x: Array, moduli: ModuliSet, out: Array) -> None:
@@ -44,15 +51,18 @@ def int8_join(sums: Array, constants: Int8Constants, out: Array) -> None:
 
 
 def eliminate(
-    x: Array, pivot_columns: int, moduli: ModuliSet, out: Array | None
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]]:
+    x: Array, pivot_columns: int, moduli: Moduli, out: Array | None
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]:
     n, count, rows, _ = x.shape
     if out is None:
-        out = np.empty((0, 0, 0, 0), dtype=np.uint32)
+        out = np.empty((0, 0, 0, 0), dtype=x.dtype)
     order = np.empty((n, count, rows), dtype=np.int32)
     pivots = np.empty((n, count, min(rows, pivot_columns)), dtype=np.int32)
-    products = np.empty((n, count), dtype=np.uint32)
-    _cpu.eliminate(x, pivot_columns, modulus_table(moduli), out, order, pivots, products)
+    products = np.empty((n, count), dtype=x.dtype)
+    if isinstance(moduli, WideModuli):
+        _cpu.wide_eliminate(x, pivot_columns, wide_modulus_table(moduli), out, order, pivots, products)
+    else:
+        _cpu.eliminate(x, pivot_columns, modulus_table(moduli), out, order, pivots, products)
     return order, pivots, products
 
 
@@ -64,7 +74,7 @@ def small_cramer(x: Array, moduli: ModuliSet) -> tuple[NDArray[np.uint32], NDArr
     return numerators, determinants
 
 
-def lu(x: Array, moduli: ModuliSet, factors: tuple[Array, Array, Array]) -> None:
+def lu(x: Array, moduli: Moduli, factors: tuple[Array, Array, Array]) -> None:
     is_in_place = any(out is x for out in factors)
     words = x if is_in_place else np.empty_like(x, order="C")
     order = eliminate(x, x.shape[3], moduli, words)[0]
@@ -90,13 +100,19 @@ def _lu_factor(words: Array, order: Array, factor: LUFactor, out: Array) -> None
         out[:, :, band] = np.where(is_below == (factor == "L"), own, others)
 
 
-def solve_upper(upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:
-    _cpu.solve_upper(upper, right, modulus_table(moduli), out)
+def solve_upper(upper: Array, right: Array, moduli: Moduli, out: Array) -> None:
+    if isinstance(moduli, WideModuli):
+        _cpu.wide_solve_upper(upper, right, wide_modulus_table(moduli), out)
+    else:
+        _cpu.solve_upper(upper, right, modulus_table(moduli), out)
 
 
-def characteristic_polynomials(x: Array, moduli: ModuliSet) -> NDArray[np.uint32]:
+def characteristic_polynomials(x: Array, moduli: Moduli) -> NDArray[Any]:
     n, count, length, _ = x.shape
-    out = np.empty((n, count, length + 1), dtype=np.uint32)
+    out = np.empty((n, count, length + 1), dtype=x.dtype)
+    if isinstance(moduli, WideModuli):
+        _cpu.wide_characteristic_polynomials(x, wide_modulus_table(moduli), out)
+        return out
     is_small = 0 < length <= _SMALL_ROWS and n * count >= _SEVERAL and 2 not in moduli.moduli
     kernel = _cpu.small_polynomials if is_small else _cpu.characteristic_polynomials
     kernel(x, modulus_table(moduli), out)

@@ -5,11 +5,16 @@ from numpy.typing import NDArray
 
 from rnsdask.backend.cpu.extension import _cpu
 from rnsdask.backend.protocol import Array
-from rnsdask.constants import ThreePrimeConstants, TransformConstants, modulus_table
+from rnsdask.constants import ThreePrimeConstants, TransformConstants, modulus_table, wide_modulus_table
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.wide_moduli import WideModuli
 
 
 def ntt(residues: Array, constants: TransformConstants, out: Array, method: str = "best") -> None:
+    if isinstance(constants.moduli, WideModuli):
+        wide = wide_modulus_table(constants.moduli)
+        _cpu.wide_ntt(residues, constants.length, wide, constants.roots, constants.scales, out)
+        return
     table = modulus_table(constants.moduli)
     _cpu.ntt(
         residues, constants.length, table, constants.roots, constants.scales, _space(constants), out, method

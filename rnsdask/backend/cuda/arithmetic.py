@@ -16,9 +16,11 @@ from rnsdask.backend.cuda.launching import (
     row_stride,
 )
 from rnsdask.backend.cuda.layout import MAX_OPERANDS, SUM_TEST, TASK, WINDOW_TEST
-from rnsdask.backend.protocol import Array
+from rnsdask.backend.cuda.wide import wide_apply, wide_inverse, wide_power
+from rnsdask.backend.protocol import Array, Moduli
 from rnsdask.constants import KeyConstants, SumCheck, WindowCheck
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.wide_moduli import WideModuli
 
 
 def arithmetic_task(operands: tuple[Array, ...], moduli: ModuliSet, out: Array) -> Parameter:
@@ -46,7 +48,10 @@ def _on_gpu(operands: Sequence[Array]) -> tuple[Array, ...]:
     return tuple([x if isinstance(x, cupy.ndarray) else cupy.asarray(x) for x in operands])
 
 
-def apply(operation: str, operands: Sequence[Array], moduli: ModuliSet, out: Array) -> None:
+def apply(operation: str, operands: Sequence[Array], moduli: Moduli, out: Array) -> None:
+    if isinstance(moduli, WideModuli):
+        wide_apply(operation, operands, moduli, out)
+        return
     task = arithmetic_task(_on_gpu(operands), moduli, out)
     launching.launch("arithmetic", f"{operation}_plain", -(-out.size // 16), (task,))
 
@@ -85,13 +90,19 @@ def _launch_keyed(
     return states if not_fitting.read(blocks).any() else None
 
 
-def power(a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:
+def power(a: Array, exponent: int, moduli: Moduli, out: Array) -> None:
+    if isinstance(moduli, WideModuli):
+        wide_power(a, exponent, moduli, out)
+        return
     launching.launch(
         "arithmetic", "power", out.size, (arithmetic_task((a,), moduli, out), np.uint64(exponent))
     )
 
 
-def inverse(a: Array, moduli: ModuliSet, out: Array) -> None:
+def inverse(a: Array, moduli: Moduli, out: Array) -> None:
+    if isinstance(moduli, WideModuli):
+        wide_inverse(a, moduli, out)
+        return
     launching.launch("arithmetic", "inverse", out.size, (arithmetic_task((a,), moduli, out),))
 
 

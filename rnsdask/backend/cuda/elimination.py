@@ -21,8 +21,11 @@ from rnsdask.backend.cuda.layout import (
 )
 from rnsdask.backend.cuda.panel_lu import GreatMatrices
 from rnsdask.backend.cuda.triangles import Found, in_warps, no_pivots, task_of
-from rnsdask.backend.protocol import LU_FACTORS, Array, LUFactor
+from rnsdask.backend.cuda.wide import wide_characteristic_polynomials, wide_eliminate, wide_lu_factor
+from rnsdask.backend.cuda.wide import wide_matmul as wide_matmul
+from rnsdask.backend.protocol import LU_FACTORS, Array, LUFactor, Moduli
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.wide_moduli import WideModuli
 
 _MOST_THREADS = 512
 
@@ -30,7 +33,9 @@ _MOST_THREADS = 512
 _MOST_WHOLE = 128
 
 
-def eliminate(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array | None) -> Found:
+def eliminate(x: Array, pivot_columns: int, moduli: Moduli, out: Array | None) -> Found:
+    if isinstance(moduli, WideModuli):
+        return wide_eliminate(x, pivot_columns, moduli, out)
     # Results begin at whole vectors; a view may begin elsewhere.
     if out is not None and out is x and not launching.is_aligned(x.reshape(-1)):
         words = cupy.empty(x.shape, dtype=cupy.uint32)
@@ -147,7 +152,13 @@ def _eliminate_with_ranks(words: Array, pivot_columns: int, moduli: ModuliSet, f
 small_cramer = None
 
 
-def lu(x: Array, moduli: ModuliSet, factors: tuple[Array, Array, Array]) -> None:
+def lu(x: Array, moduli: Moduli, factors: tuple[Array, Array, Array]) -> None:
+    if isinstance(moduli, WideModuli):
+        words = cupy.empty(x.shape, dtype=cupy.uint64)
+        order = wide_eliminate(x, x.shape[3], moduli, words)[0]
+        for factor, out in zip(LU_FACTORS, factors, strict=True):
+            wide_lu_factor(words, order, factor, out)
+        return
     rows, columns = x.shape[2:]
     if x.size == 0:
         factors[0][...] = cupy.eye(rows, dtype=cupy.uint32)  # the others are empty
@@ -163,6 +174,9 @@ def lu(x: Array, moduli: ModuliSet, factors: tuple[Array, Array, Array]) -> None
 
 
 def lu_factor(packed: Array, factor: LUFactor, out: Array) -> None:
+    if packed.dtype == np.uint64:
+        wide_lu_factor(packed[..., :-1], packed[..., -1], factor, out)
+        return
     words, width = cupy.ascontiguousarray(packed), packed.shape[3]
     _lu_factor(words, width, words.reshape(-1)[width - 1 :], width, factor, out)
 
@@ -181,7 +195,9 @@ def _lu_factor(words: Array, width: int, order: Array, step: int, factor: LUFact
 _NUMBERS = 32
 
 
-def characteristic_polynomials(x: Array, moduli: ModuliSet) -> Array:
+def characteristic_polynomials(x: Array, moduli: Moduli) -> Array:
+    if isinstance(moduli, WideModuli):
+        return wide_characteristic_polynomials(x, moduli)
     n, count, length, _ = x.shape
     out = cupy.empty((n, count, length + 1), dtype=cupy.uint32)
     size = length * (length + 2)

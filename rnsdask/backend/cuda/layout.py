@@ -44,6 +44,32 @@ TASK = np.dtype(
         ("rows", np.int64),
     ]
 )
+WIDE_TASK = np.dtype(
+    [
+        ("x", OPERAND, (MAX_OPERANDS,)),
+        ("out", np.uint64),
+        ("out_stride", np.int64),
+        ("count", np.int64),
+        ("moduli", np.uint64),
+        ("rows", np.int64),
+    ]
+)
+WIDE_MATRICES = np.dtype(
+    [
+        ("words", np.uint64),
+        *((name, np.int64) for name in ("total", "count", "rows", "columns")),
+        ("moduli", np.uint64),
+    ]
+)
+WIDE_RUNS = np.dtype(
+    [
+        ("x", np.uint64),
+        ("stride", np.int64),
+        ("out", np.uint64),
+        *((name, np.int64) for name in ("rows", "count", "length")),
+        *((name, np.uint64) for name in ("factors", "moduli")),
+    ]
+)
 SUM_TEST = np.dtype(
     [
         (limit, np.uint64)
@@ -415,6 +441,9 @@ STRUCTURES = {
     "tall_panel": {"Stack": STACK, "Elimination": ELIMINATION},
     "triangles": {"Stack": STACK, "Triangles": TRIANGLES},
     "triangular_systems": {"Stack": STACK, "Triangular": TRIANGULAR},
+    "wide_arithmetic": {"WideOperand": OPERAND, "WideTask": WIDE_TASK},
+    "wide_elimination": {"WideMatrices": WIDE_MATRICES},
+    "wide_ntt": {"WideRuns": WIDE_RUNS},
 }
 """The structures by their names in the sources that know them."""
 
@@ -424,6 +453,8 @@ COMMON_FIELDS = (FermatConstants(2**63 + 2**34, 8), FermatConstants(2**32 - 2**2
 SIZES = {
     "fermat_fft": {"kTileNumbers": COMMON_FIELDS[0].tile},
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},
+    "wide_arithmetic": {"kMaxOperands": MAX_OPERANDS},
+    "wide_elimination": {"kWarp": WARP},
     "byte_proof": {
         "kMostProofWords": MOST_WORDS,
         "kWarp": WARP,

@@ -18,9 +18,11 @@ from rnsdask.backend.cuda.launching import Parameter, modulus_table_on, row_stri
 from rnsdask.backend.cuda.layout import FLOW, PASS
 from rnsdask.backend.cuda.ntt_shapes import Shape, matrix_shape, overlapped, row_shape
 from rnsdask.backend.cuda.variants import overlapped_options, transform_options
+from rnsdask.backend.cuda.wide import wide_ntt
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import TransformConstants
 from rnsdask.constants.ntt import is_narrow
+from rnsdask.core.wide_moduli import WideModuli
 
 # Elements of the memory between two passes: enough that the time of launches does not count.
 BETWEEN = 2**26
@@ -243,6 +245,9 @@ class _Rows:
 
 
 def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
+    if isinstance(constants.moduli, WideModuli):
+        wide_ntt(residues, constants, out)
+        return
     log_length = constants.length.bit_length() - 1
     is_scaled = bool((constants.scales != 1).any())
     if log_length == 0:

@@ -8,8 +8,10 @@ from rnsdask.backend.cuda.arithmetic import inverse
 from rnsdask.backend.cuda.int8_product import SUBTRACT, Part
 from rnsdask.backend.cuda.launching import Parameter, modulus_table_on, stack
 from rnsdask.backend.cuda.layout import ELIMINATION, INVERSE_ROWS, MOST_INVERTED, TRIANGLES, TRIANGULAR, WARP
-from rnsdask.backend.protocol import Array
+from rnsdask.backend.cuda.wide import wide_solve_upper
+from rnsdask.backend.protocol import Array, Moduli
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.wide_moduli import WideModuli
 
 Found = tuple[Array, Array, Array]
 """Order, pivots and products, as :meth:`.Kernels.eliminate` gives them."""
@@ -109,7 +111,10 @@ def _invert(x: Array, moduli: ModuliSet, lower: Array, **more: Array) -> None:
     launching.launch("triangles", "invert_triangles", blocks * block, (task,), block=block)
 
 
-def solve_upper(upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:
+def solve_upper(upper: Array, right: Array, moduli: Moduli, out: Array) -> None:
+    if isinstance(moduli, WideModuli):
+        wide_solve_upper(upper, right, moduli, out)
+        return
     if out.size == 0:
         return
     rows = right.shape[2]

@@ -1,0 +1,160 @@
+"""Arithmetic, elimination and transforms modulo primes beyond 32 bits."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import cupy
+import numpy as np
+
+from rnsdask.backend import cpu
+from rnsdask.backend.cuda import launching
+from rnsdask.backend.cuda.launching import Parameter, row_stride
+from rnsdask.backend.cuda.layout import BLOCK, MAX_OPERANDS, WIDE_MATRICES, WIDE_RUNS, WIDE_TASK
+from rnsdask.backend.cuda.memory import table_on_gpu
+from rnsdask.backend.protocol import Array, LUFactor
+from rnsdask.constants import TransformConstants, wide_modulus_table
+from rnsdask.core.wide_moduli import WideModuli
+
+
+@lru_cache(256)
+def wide_table_on(moduli: WideModuli, device: int) -> Any:
+    """Table of the moduli for arithmetic on a device, copied once."""
+    return table_on_gpu(wide_modulus_table(moduli))
+
+
+def launch_wide(name: str, operands: Sequence[Array], moduli: WideModuli, out: Array, *more: Any) -> None:
+    """Launch a kernel of ``wide_arithmetic.cu``; an operand of one number may be NumPy's."""
+    arrays = [cupy.asarray(x) for x in operands]
+    places = [(x, int(row_stride(x)), 0 if x.shape[1] == 1 else 1) for x in arrays]
+    rows, count = out.shape
+    task = Parameter(
+        WIDE_TASK,
+        x=places + [(0, 0, 0)] * (MAX_OPERANDS - len(places)),
+        out=out,
+        out_stride=int(row_stride(out)),
+        count=count,
+        moduli=wide_table_on(moduli, cupy.cuda.runtime.getDevice()),
+        rows=rows,
+    )
+    launching.launch("wide_arithmetic", name, out.size, (task, *more))
+
+
+def wide_apply(operation: str, operands: Sequence[Array], moduli: WideModuli, out: Array) -> None:
+    launch_wide(f"{operation}_wide", operands, moduli, out)
+
+
+def wide_power(a: Array, exponent: int, moduli: WideModuli, out: Array) -> None:
+    launch_wide("wide_power", (a,), moduli, out, np.uint64(exponent))
+
+
+def wide_inverse(a: Array, moduli: WideModuli, out: Array) -> None:
+    launch_wide("wide_inverse", (a,), moduli, out)
+
+
+# ---- matrices ---------------------------------------------------------------------------------------------
+
+_FACTOR = 2
+"""Words of a factor with its quotient."""
+
+_MATRIX_BLOCK = 1024
+
+
+def _matrices(words: Array, moduli: WideModuli) -> Parameter:
+    n, count, rows, columns = words.shape
+    return Parameter(
+        WIDE_MATRICES,
+        words=words,
+        total=n * count,
+        count=count,
+        rows=rows,
+        columns=columns,
+        moduli=_table(moduli),
+    )
+
+
+def _table(moduli: Any) -> Any:
+    return wide_table_on(moduli, cupy.cuda.runtime.getDevice())
+
+
+def wide_eliminate(
+    x: Array, pivot_columns: int, moduli: WideModuli, out: Array | None
+) -> tuple[Array, Array, Array]:
+    n, count, rows, _ = x.shape
+    words = cupy.empty(x.shape, dtype=cupy.uint64) if out is None else out
+    words[...] = x
+    order = cupy.empty((n, count, rows), dtype=cupy.int32)
+    pivots = cupy.empty((n, count, min(rows, pivot_columns)), dtype=cupy.int32)
+    products = cupy.ones((n, count), dtype=cupy.uint64)
+    if n * count * rows:
+        factors = cupy.empty(n * count * rows * _FACTOR, dtype=cupy.uint64)
+        arguments = (_matrices(words, moduli), np.int64(pivot_columns), factors, order, pivots, products)
+        threads = n * count * _MATRIX_BLOCK
+        launching.launch("wide_elimination", "wide_eliminate", threads, arguments, block=_MATRIX_BLOCK)
+    return order, pivots, products
+
+
+def wide_solve_upper(upper: Array, right: Array, moduli: WideModuli, out: Array) -> None:
+    if out is not right:
+        out[...] = right
+    if not out.size:
+        return
+    n, count, rows, _ = out.shape
+    factors = cupy.empty(n * count * rows * 2 * _FACTOR, dtype=cupy.uint64)
+    arguments = (_matrices(out, moduli), cupy.ascontiguousarray(upper), factors)
+    threads = n * count * _MATRIX_BLOCK
+    launching.launch("wide_elimination", "wide_solve_upper", threads, arguments, block=_MATRIX_BLOCK)
+
+
+def wide_lu_factor(words: Array, order: Array, factor: LUFactor, out: Array) -> None:
+    """Write a factor from echelon forms and the rows that came to each place."""
+    rows, columns = cupy.arange(out.shape[2])[:, None], cupy.arange(out.shape[3])
+    if factor == "P":
+        out[...] = order[:, :, None] == rows
+        return
+    is_wanted = (columns < rows) == (factor == "L")
+    others = (columns == rows).astype(out.dtype) * np.uint64(factor == "L")
+    out[...] = np.where(is_wanted, words[:, :, : out.shape[2], : out.shape[3]], others)
+
+
+def wide_characteristic_polynomials(x: Array, moduli: WideModuli) -> Array:
+    return cupy.asarray(cpu.characteristic_polynomials(x.get(), moduli))  # on the host
+
+
+# Products of matrices are quicker by those of residues.
+wide_matmul = None
+
+
+# ---- transforms -------------------------------------------------------------------------------------------
+
+_LOG_TILE = 11
+"""Logarithm of the words of a tile, in shared memory."""
+
+
+@lru_cache(32)  # of few transforms, for the factors are twice as many words as a run has
+def _factors_on(constants: TransformConstants, device: int) -> tuple[Any, Any]:
+    """Factors of a transform on a device, and the scales."""
+    roots, scales = (table_on_gpu(values) for values in (constants.roots, constants.scales))
+    n, length = len(constants.moduli), constants.length
+    factors = cupy.empty((n, length, _FACTOR), dtype=cupy.uint64)
+    arguments = (roots, _table(constants.moduli), np.int64(n), np.int64(length), factors)
+    launching.launch("wide_ntt", "wide_powers", n * length, arguments)
+    return factors, scales
+
+
+def wide_ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
+    factors, scales = _factors_on(constants, cupy.cuda.runtime.getDevice())
+    (rows, count), length = out.shape, constants.length
+    log_length = length.bit_length() - 1
+    common = {"rows": rows, "count": count, "length": length}
+    common |= {"factors": factors, "moduli": _table(constants.moduli)}
+    x, work, half = residues, None, length // 2
+    while half >= 2**_LOG_TILE:
+        work = cupy.empty(out.shape, dtype=cupy.uint64) if work is None else work
+        runs = Parameter(WIDE_RUNS, x=x, stride=int(row_stride(x)), out=work, **common)
+        launching.launch("wide_ntt", "wide_level", out.size // 2, (runs, np.int64(half)))
+        x, half = work, half // 2
+    runs = Parameter(WIDE_RUNS, x=x, stride=int(row_stride(x)), out=out, **common)
+    arguments = (runs, np.int32(_LOG_TILE), np.int32(log_length), scales)
+    tiles = rows * -(-count // 2**_LOG_TILE)
+    launching.launch("wide_ntt", "wide_tile", tiles * BLOCK, arguments, shared=8 * 2**_LOG_TILE)
