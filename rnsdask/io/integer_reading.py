@@ -92,9 +92,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self.limbs)
 
-    def to_words(self, system: NumberSystem) -> NDArray[np.uint32]:
+    def to_words(self, system: NumberSystem) -> NDArray[Any]:
         """Convert to words of a system, (rows, integers); ValueError if one is out of its range."""
-        words: NDArray[np.uint32]
+        words: NDArray[Any]
+        if self.decimal and rows.from_decimal.name not in system.table:
+            return system.encode(decimal_to_ints(self.limbs, self.signed))
         if self.decimal:
             words = system.apply(rows.from_decimal, self.limbs, signed=self.signed)
             return words

@@ -7,14 +7,13 @@ The format: R. Boisvert, R. Pozo, K. Remington, "The Matrix Market Exchange Form
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.errors import InputError, abbreviate
-from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.io.integer_reading import BYTE_ORDER_MARK, TextReader
 from rnsdask.io.line_forms import NumberRange, range_of_lines
@@ -317,15 +316,15 @@ def check_single(name: str, places: _Places, columns: int) -> None:
 class Numbers:
     """`count` consecutive numbers of a matrix: words at some places, and zeros elsewhere."""
 
-    def __init__(self, count: int, places: _Places, words: NDArray[np.uint32]) -> None:
+    def __init__(self, count: int, places: _Places, words: NDArray[Any]) -> None:
         self._count, self._places, self._words = count, places, words
 
     def __len__(self) -> int:
         return self._count
 
-    def to_words(self, _system: object) -> NDArray[np.uint32]:
+    def to_words(self, _system: object) -> NDArray[Any]:
         """Words of all numbers, of shape (rows, integers)."""
-        dense = np.zeros((len(self._words), self._count), dtype=RESIDUE_DTYPE)
+        dense = np.zeros((len(self._words), self._count), dtype=self._words.dtype)
         dense[:, self._places] = self._words
         return dense
 
@@ -355,10 +354,10 @@ class MatrixMarketReader:
         self.nonzero: int | None
         self.count = self.bound = 0
         self.bytes_read = self._file.bytes_read
-        column = system.rows * RESIDUE_DTYPE.itemsize + np.dtype(np.int64).itemsize
+        column = system.rows * system.word_dtype.itemsize + np.dtype(np.int64).itemsize
         self.nonzero = self._most = (self._file.head.count or 0) * (2 if self._file.head.sign else 1)
         self.held = self._most * column
-        self._entries: tuple[_Places, NDArray[np.uint32]] | None = None
+        self._entries: tuple[_Places, NDArray[Any]] | None = None
 
     def read(self, count: int) -> Numbers:
         """Return the next numbers, at most `count`; no numbers only at the end of the matrix.
@@ -374,11 +373,11 @@ class MatrixMarketReader:
         self.count = last
         return Numbers(last - first, places[begin:end] - first, words[:, begin:end])
 
-    def _read_entries(self) -> tuple[_Places, NDArray[np.uint32]]:
+    def _read_entries(self) -> tuple[_Places, NDArray[Any]]:
         """Ascending places in C order of all entries, and their words."""
         most = self._most
         # All at once: joining parts would take another copy.
-        places, words = np.empty(most, np.int64), np.empty((self._system.rows, most), RESIDUE_DTYPE)
+        places, words = np.empty(most, np.int64), np.empty((self._system.rows, most), self._system.word_dtype)
         filled = 0
         for entries in self._file.entries():
             for where, found in self._placed(entries):
@@ -390,7 +389,7 @@ class MatrixMarketReader:
         check_single(self.name, places, self.shape[1])
         return places, words[:, :filled][:, order]
 
-    def _placed(self, entries: Entries) -> Iterator[tuple[_Places, NDArray[np.uint32]]]:
+    def _placed(self, entries: Entries) -> Iterator[tuple[_Places, NDArray[Any]]]:
         """Places and words of some entries, then of their mirror images."""
         rows, columns, texts, done = entries
         words = self._words_of(texts, done)
@@ -404,7 +403,7 @@ class MatrixMarketReader:
                 words = words[:, other]
             yield (columns * self.shape[1] + rows)[other], words
 
-    def _words_of(self, texts: list[bytes], done: int) -> NDArray[np.uint32]:
+    def _words_of(self, texts: list[bytes], done: int) -> NDArray[Any]:
         """Words of integers, after a check of their range and of their mirror images' range."""
         (lowest, highest), head = self._limits, self._file.head
         if head.sign < 0:
@@ -414,7 +413,7 @@ class MatrixMarketReader:
         stream = io.BytesIO(b"".join(text + b"\n" for text in texts))
         reader = _EntryReader(stream, self.name, lowest, highest, strict=True)
         reader.entries_before, reader.head = done, head
-        parts = [np.zeros((self._system.rows, 0), dtype=RESIDUE_DTYPE)]
+        parts = [np.zeros((self._system.rows, 0), dtype=self._system.word_dtype)]
         while batch := reader.read(len(texts)):
             parts.append(batch.to_words(self._system))
         self.bound = max(self.bound, reader.bound)

@@ -8,7 +8,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.errors import InputError, JobError, brief
@@ -64,9 +63,9 @@ class _Values:
             return int(max(self._values) if largest else min(self._values))
         return int(self._values.max() if largest else self._values.min())
 
-    def to_words(self, system: NumberSystem) -> NDArray[np.uint32]:
+    def to_words(self, system: NumberSystem) -> NDArray[Any]:
         """Their words in a system, (rows, integers)."""
-        words: NDArray[np.uint32] = system.encode(self._values)
+        words: NDArray[Any] = system.encode(self._values)
         return words
 
 

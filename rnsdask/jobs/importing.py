@@ -178,21 +178,21 @@ class Import:
         if shape is not None and len(source.read(1)):
             raise self._other_count("more")
 
-    def _read(self, length: int, advance: Advance) -> NDArray[np.uint32]:
+    def _read(self, length: int, advance: Advance) -> NDArray[Any]:
         """Read up to `length` integers, as words."""
-        words = np.empty((self.system.rows, length), dtype=np.uint32)
+        words = np.empty((self.system.rows, length), dtype=self.system.word_dtype)
         begun = self.source.count
 
         def convert_batch(part: tuple[int, Integers]) -> None:
             first, batch = part
             words[:, first : first + len(batch)] = batch.to_words(self.system)
 
-        batches = _batches(self.source, length, batch_size(self.system.rows), advance)
+        batches = _batches(self.source, length, batch_size(self.system.words32), advance)
         for _ in map_ahead(convert_batch, batches):
             pass
         return words[:, : self.source.count - begun]
 
-    def _take(self, index: Index, words: NDArray[np.uint32], is_whole: bool) -> None:
+    def _take(self, index: Index, words: NDArray[Any], is_whole: bool) -> None:
         """Write a chunk, or compare it with the stored one."""
         count = self.source.count
         if index in self._written:
@@ -275,7 +275,7 @@ def work_of_import(array: RNSArray, source: Any, axis: int) -> Work:
     del chunks[axis]
     read = normalize_chunks(tuple(chunks), array.shape)
     plan = max(plan, layout.ChunkPlan.longest(read), key=lambda one: one.chunk_count)
-    waiting = most_alive(read, written, array.shape) * len(array.moduli) * layout.RESIDUE_DTYPE.itemsize
+    waiting = most_alive(read, written, array.shape) * array.system.words32 * layout.RESIDUE_DTYPE.itemsize
     return describe("residues", [array.system], plan, held=waiting)
 
 

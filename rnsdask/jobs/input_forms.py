@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.file_formats import MATRIX_MARKET, NUMPY, PARQUET, RECORDS, TEXT
@@ -25,7 +24,7 @@ class Integers(Protocol):
 
     def __len__(self) -> int: ...
 
-    def to_words(self, system: NumberSystem, /) -> NDArray[np.uint32]:
+    def to_words(self, system: NumberSystem, /) -> NDArray[Any]:
         """Convert them to words of a system, of shape (rows, integers)."""
         ...
 

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -354,6 +355,25 @@ def test_parquet_without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # ---- fields -----------------------------------------------------------------------------------------------
+
+
+def test_integers_become_elements_of_fields_beyond_32_bits() -> None:
+    values = [5, -1, 10**50, -(3**100), 2**64 - 1, 2**32]
+    primes = [2**64 - 59, 3, 2**32 + 15]
+    fields, m = ("--primes", ",".join(map(str, primes))), math.prod(primes)
+    expected = [v % m for v in values]
+    text = "".join(f"{v}\n" for v in values)
+    assert imported(text, *fields) == expected
+    assert rd.open_zarr("x.zarr").system == rd.PrimeFields(primes)
+    assert imported(text.replace("5\n", "0x5\n", 1), *fields) == expected
+    records = b"".join(v.to_bytes(32, "little", signed=True) for v in values)
+    assert imported(records, *fields, "--binary", 32, "--signed") == expected
+    assert imported(saved(np.array([-1, 2**62])), *fields) == [m - 1, 2**62 % m]
+    entries = "".join(f"{k} {k} {v}\n" for k, v in enumerate(values, 1))
+    matrix = f"%%MatrixMarket matrix coordinate integer general\n6 6 6\n{entries}"
+    found = np.array(imported(matrix, *fields, name="n.mtx"))
+    assert np.diagonal(found).tolist() == expected
+    assert np.count_nonzero(found) == len(values)
 
 
 def test_integers_of_any_size_become_elements_of_fields() -> None:
