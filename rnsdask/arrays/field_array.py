@@ -124,7 +124,7 @@ class FieldArray(FieldReductions, NumberArray):
         if self._system.residue_moduli is not None:
             return RNSArray(self._words, RNS(self._system.residue_moduli, signed))
         greatest = self._system.value_range[1]  # p - 1
-        half = greatest // 2 if signed else 0
+        half = (greatest + 1) // 2 if signed else 0  # M / 2 is read as negative, as an RNS reads it
         system = RNS(fewest_moduli(-half, greatest, signed), signed, greatest)
         raised = RNSArray((self + half).to_residues(system.moduli), system)
         lifted = functions.subtract(raised, half, overflow="raise")  # whatever rd.errstate sets

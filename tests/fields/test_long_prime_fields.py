@@ -205,6 +205,13 @@ def test_polynomials_are_flints(on_each_processor: Processor) -> None:
         assert rd.poly.resultant(u, v) == int(flint.nmod_poly(a, p).resultant(flint.nmod_poly(b, p)))
 
 
+def test_half_of_an_even_product_lifts_as_from_fields_below_32_bits() -> None:
+    for p in (97, GREATEST):
+        fields = rd.PrimeFields([2, p])
+        x = rd.from_ints([p - 1, p, p + 1], fields)
+        assert x.lift(signed=True).to_ints().tolist() == [p - 1, -p, 1 - p]
+
+
 def test_what_they_lack_is_an_error() -> None:
     x = rd.from_ints([[1, 2], [3, 4]], rd.PrimeFields([2**61 - 1]))
     with pytest.raises(TypeError, match="no order"):
