@@ -307,6 +307,7 @@ class WidePrimeFields(PrimeFields, has_own_stores=False):
 
     table_name: ClassVar[str] = WIDE_PRIME_FIELDS_TABLE
     words_are = "residues"
+    mismatch = FiniteFields.mismatch  # WideModuli do not show their moduli
 
     moduli: WideModuli  # type: ignore[assignment]  # these fields have another table and other kernels
 

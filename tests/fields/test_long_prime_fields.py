@@ -218,6 +218,10 @@ def test_what_they_lack_is_an_error() -> None:
         x < x  # noqa: B015
     with pytest.raises(TypeError, match="do not mix; FieldArray"):
         x + rd.from_ints([[1, 2], [3, 4]], rd.PrimeFields([97]))
+    with pytest.raises(
+        ValueError, match=rf"PrimeFields\(\[{2**61 - 1}\]\) and PrimeFields\(\[{GREATEST}\]\); .* converts"
+    ):
+        x + rd.from_ints([[1, 2], [3, 4]], rd.PrimeFields([GREATEST]))
     matrix = rd.sparse.from_entries([0], [1], [5], (2, 2))
     for call in (
         lambda: matrix @ x,
