@@ -148,6 +148,8 @@ def prepare(
         return None
     if 0 in shape or parameters.get("variables") or max(infos[0].grid) == 1:
         return None
+    if infos[0].system.residue_moduli is None:  # longer primes have no elimination by blocks
+        return None
     is_square = operation == "det" or (operation == "solve" and unique)
     if is_square and shape[0] != shape[1]:
         return None

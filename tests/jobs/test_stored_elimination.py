@@ -343,3 +343,13 @@ def test_what_is_not_of_one_great_matrix() -> None:
     write("wide", np.ones((1, 4, 9), dtype=np.uint32), (4, 3), fields)
     for operation, path in (("rank", "stack"), ("det", "wide"), ("charpoly", "wide")):
         assert job.prepare(operation, [Source.at(path, OF_NUMBERS)], "cpu", {}) is None
+
+
+def test_matrices_over_primes_beyond_32_bits_are_joined() -> None:
+    p = 2**64 - 59
+    words = np.array([[1, p - 1, 2**63], [2, p - 2, 5], [3, p - 3, 7], [4, p - 4, 9]], dtype=np.uint64)
+    rd.FieldArray(words[None], rd.PrimeFields([p])).rechunk(2).to_zarr("long.zarr")
+    assert as_json("rank", "long.zarr")["values"] == ["2"]
+    result = CliRunner().invoke(main, ["nullspace", "long.zarr", "-o", "null.zarr"])
+    assert result.exit_code == 0, result.output
+    assert rd.open_zarr("null.zarr").to_ints().tolist() == [[1], [1], [0]]
