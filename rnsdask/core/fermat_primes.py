@@ -1,58 +1,17 @@
 """Generalized Fermat primes r**k + 1 with a sparse radix r: found to be prime, and proved."""
 
 from functools import lru_cache
-from math import gcd, isqrt
+from math import gcd
 
 import gmpy2
 
 from rnsdask.core.primes import prime_factors
 
-# Greatest number that is factored by trial division; Pollard's method factors greater ones.
-_DIVIDED = 2**32
-
 
 @lru_cache(64)
 def factors_of_radix(radix: int) -> tuple[int, ...]:
     """Distinct prime factors of a radix from 2 to 2**64, in ascending order."""
-    odd, twos = gmpy2.remove(radix, 2)
-    return tuple(sorted(_odd_factors(int(odd)) | ({2} if twos else set())))
-
-
-def _odd_factors(n: int) -> set[int]:
-    if n <= _DIVIDED:
-        return set(prime_factors(n)) - {1}
-    if gmpy2.is_prime(n):  # below 64 bits no composite number passes the Baillie-PSW test
-        return {n}
-    divisor = _divisor(n)
-    return _odd_factors(divisor) | _odd_factors(n // divisor)
-
-
-def _divisor(n: int) -> int:
-    """A divisor of an odd composite number: J. Pollard, "A Monte Carlo method for factorization" (1975)."""
-    if isqrt(n) ** 2 == n:
-        return isqrt(n)
-    shift = 1
-    while True:
-        slow = fast = gmpy2.mpz(2)
-        found = gmpy2.mpz(1)
-        while found == 1:
-            product = gmpy2.mpz(1)
-            start = slow, fast
-            for _ in range(128):  # one greatest common divisor for 128 steps
-                slow = (slow * slow + shift) % n
-                fast = (fast * fast + shift) ** 2 % n + shift
-                product = product * (slow - fast) % n
-            found = gmpy2.gcd(product, n)
-        if found == n:  # these steps met both factors: repeat them one by one
-            slow, fast = start
-            found = gmpy2.mpz(1)
-            while found == 1:
-                slow = (slow * slow + shift) % n
-                fast = (fast * fast + shift) ** 2 % n + shift
-                found = gmpy2.gcd(slow - fast, n)
-        if found != n:
-            return int(found)
-        shift += 1
+    return tuple(prime_factors(radix))
 
 
 @lru_cache(256)

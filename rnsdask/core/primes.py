@@ -13,6 +13,9 @@ from rnsdask.core.coprime import multiples, primes_to
 _ONE_BY_ONE, _SEGMENT = 2**12, 2**15
 """Number of candidates tested one by one, and of those sieved at a time."""
 
+_TRIAL_DIVISORS = 256
+"""Numbers below this are tried as divisors; greater ones are found by their cycles."""
+
 # No composite number below 4,759,123,141, so none up to 2**32, is a strong pseudoprime to all of these bases:
 # G. Jaeschke, "On strong pseudoprimes to several bases", Mathematics of Computation 61 (1993).
 _BASES = (2, 7, 61)
@@ -61,15 +64,39 @@ def most_primes(bits: int, length: int) -> int:
 
 
 def prime_factors(n: int) -> list[int]:
-    """The prime factors of an integer from 1 to 2**32, each once and in ascending order."""
-    factors, divisor = [], 2
-    while divisor * divisor <= n:
-        if n % divisor == 0:
-            factors.append(divisor)
-            while n % divisor == 0:
-                n //= divisor
-        divisor += 1
-    return factors + [n] * (n > 1)
+    """The prime factors of an integer from 1 to 2**64, each once and in ascending order."""
+    factors = set()
+    for divisor in range(2, _TRIAL_DIVISORS):
+        while n % divisor == 0:
+            factors.add(divisor)
+            n //= divisor
+    parts = [n] if n > 1 else []
+    while parts:
+        part = parts.pop()
+        if is_prime(part):
+            factors.add(part)
+        else:
+            divisor = _divisor(part)
+            parts += [divisor, part // divisor]
+    return sorted(factors)
+
+
+def _divisor(n: int) -> int:
+    """A divisor of a composite number, neither 1 nor itself.
+
+    J. Pollard, "A Monte Carlo method for factorization", BIT 15 (1975).
+    """
+    for shift in count(1):
+        slow = fast = 2
+        found = 1
+        while found == 1:
+            slow = (slow * slow + shift) % n
+            fast = (fast * fast + shift) % n
+            fast = (fast * fast + shift) % n
+            found = math.gcd(slow - fast, n)
+        if found != n:
+            return found
+    raise AssertionError(n)
 
 
 @lru_cache(4096)  # every transform asks; finding one takes as long as a short transform

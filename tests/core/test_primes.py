@@ -74,6 +74,14 @@ def test_prime_factors() -> None:
         assert rest == 1
 
 
+@pytest.mark.timeout(60)  # trial division takes hours
+def test_prime_factors_of_long_numbers() -> None:
+    for factors in ([2, 4611686018427389243], [4294967279, 4294967291], [65537, 65539, 65543]):
+        assert prime_factors(math.prod(factors)) == factors
+    assert prime_factors(4294967291**2) == [4294967291]
+    assert prime_factors(2**64) == [2]
+
+
 @pytest.mark.parametrize(("bits", "length"), [(1, 1), (31, 2), (1024, 2**14), (5943, 2**20), (90, 2**26)])
 def test_moduli_sets_for_transforms(bits: int, length: int) -> None:
     moduli = rd.ModuliSet.ntt_primes(bits, length)
