@@ -92,7 +92,8 @@ def test_moduli_that_are_refused(on_each_processor: Processor) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             pow(array, 2, m)
-    for k, m in ((2, 2.0), (0.5, 3), ([1.5, 2, 3], 3), (2, [3, 4, 5])):
+    assert pow(x, 2, [3, 4, 5]).to_ints().tolist() == [1, 0, 4]  # a modulus for each number
+    for k, m in ((2, 2.0), (0.5, 3), ([1.5, 2, 3], 3), (2, [3.5, 4, 5])):
         with pytest.raises(TypeError):
             pow(x, k, m)  # type: ignore[arg-type]
 
