@@ -45,7 +45,7 @@ _ELSEWHERE = {
     "isprime": _PRIMES,
     "fibonacci": "gmpy2 has it: rd.array([int(gmpy2.fib(n)) for n in range(100)])",
 }
-"""Where names are that other packages have in theirs."""
+"""Ways to names that other packages have in theirs."""
 
 
 def _meaning(name: str) -> str | None:

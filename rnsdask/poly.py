@@ -382,7 +382,7 @@ _ELSEWHERE = {
     **{"add": "f + g of equal lengths adds", "mul": "multiply is meant"},
     **{"eval": "evaluate is meant", "polyval": "evaluate is meant"},
 }
-"""Where names are that other packages have in theirs."""
+"""Ways to names that other packages have in theirs."""
 
 if not TYPE_CHECKING:  # to which each name would be one
 

@@ -85,7 +85,7 @@ def pytest_collection() -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Have a failure show the seed that repeats it."""
+    """Show the seed that repeats a failure."""
     report = yield
     if report.failed:
         report.sections.append(("Random seed", f"repeat with RNSDASK_TEST_SEED={SESSION_SEED}"))

@@ -178,7 +178,7 @@ class Working {
     // Beyond the end of a row in place is the next one, which loses zeros; beyond the last one is nothing.
     const bool is_beyond = stop > stride_ && last == rows_;
     Field::subtract(&pivot_[start], row(first) + start, last - first - is_beyond, stride_, stop - start,
-                       &factors_[first], m_.last);
+                    &factors_[first], m_.last);
     if (!is_beyond) return;
     tail_.assign(stop - start, Word{0});
     std::copy(row(last - 1) + start, row(last - 1) + end, tail_.begin());

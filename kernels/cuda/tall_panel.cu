@@ -1,6 +1,6 @@
-// Elimination in some columns of great matrices of any number of rows: all multiprocessors share a matrix, and
-// meet between launches, two for each column. The first brings a pivot; the second clears its column, a warp
-// for each row, and finds the next one.
+// Elimination in some columns of great matrices of any number of rows: all multiprocessors share a matrix,
+// and meet between launches, two for each column. The first brings a pivot; the second clears its column, a
+// warp for each row, and finds the next one.
 #include <rns/matrix.cuh>
 
 #include "elimination.cuh"
@@ -14,8 +14,8 @@ constexpr i32 kWarp = 32;
 constexpr u32 kAll = ~0u;
 constexpr i64 kSegment = 1024;  // columns beside the panel in which a warp exchanges two rows
 
-// Exchanges two rows in some columns that are not those of the panel. Where the number of the pivot is left of
-// it, there is 0 in both, and the factor of the second one, which another warp writes.
+// Exchanges two rows in some columns that are not those of the panel. Where the number of the pivot is left
+// of it, there is 0 in both, and the factor of the second one, which another warp writes.
 __device__ void exchange(const Elimination& e, u32* x, i64 rank, i64 place, i64 begin) {
   const i64 end = begin + kSegment < e.columns ? begin + kSegment : e.columns;
   for (i64 j = begin + threadIdx.x % kWarp; j < end; j += kWarp) {
@@ -31,11 +31,11 @@ __device__ void exchange(const Elimination& e, u32* x, i64 rank, i64 place, i64 
 extern "C" {
 
 // Exchanges rows, in the columns from `start` to `stop` alone, so that the pivot that was found in a column
-// comes to the place of its number. Of each matrix `found` is the pivot's row, or the number of rows, which it
-// becomes again; `places` gets it, or -1; `inverses` the inverse of the pivot, and `pivot_rows` its row in
+// comes to the place of its number. Of each matrix `found` is the pivot's row, or the number of rows, which
+// it becomes again; `places` gets it, or -1; `inverses` the inverse of the pivot, and `pivot_rows` its row in
 // these columns.
-__global__ void __launch_bounds__(128) bring_pivot(Elimination e, i64 column, i32* found, i32* places,
-                                                   u32* inverses, u32* pivot_rows) {
+__global__ void __launch_bounds__(128)
+    bring_pivot(Elimination e, i64 column, i32* found, i32* places, u32* inverses, u32* pivot_rows) {
   for (i64 t = blockIdx.x; t < e.moduli_count * e.count; t += gridDim.x) {
     const i64 place = found[t], rank = e.new_ranks[t];
     __syncthreads();  // all threads have read them
@@ -68,12 +68,12 @@ __global__ void __launch_bounds__(128) bring_pivot(Elimination e, i64 column, i3
   }
 }
 
-// Clears a column below its pivot, if `places` has one, takes the rest of both rows to their places, and finds
-// the pivot of the next column. Factors stand in the column of the number of their pivot. No matrix has fewer
-// than `first` pivots.
-__global__ void __launch_bounds__(256) clear_column(Elimination e, i64 column, i64 first, i32* found,
-                                                    const i32* places, const u32* inverses,
-                                                    const u32* pivot_rows) {
+// Clears a column below its pivot, if `places` has one, takes the rest of both rows to their places, and
+// finds the pivot of the next column. Factors stand in the column of the number of their pivot. No matrix has
+// fewer than `first` pivots.
+__global__ void __launch_bounds__(256)
+    clear_column(Elimination e, i64 column, i64 first, i32* found, const i32* places, const u32* inverses,
+                 const u32* pivot_rows) {
   const i32 lane = threadIdx.x % kWarp;
   const i64 left = e.rows - first, each = left + (e.columns + kSegment - 1) / kSegment, next = column + 1;
   const i64 warps = thread_count() / kWarp, all = e.moduli_count * e.count * each;

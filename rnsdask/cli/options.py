@@ -230,7 +230,7 @@ output_option = _output_by(None, "path", "STORE")
 """The new store of a command, by ``-o`` alone."""
 
 destination_option = _output_by(_FormerArgument, "path", "STORE")
-"""The same of commands that took it as an argument, which they still do."""
+"""New store of a command that took it as an argument, which it still does."""
 
 new_store = _output_by(_OutputArgument, "path", "STORE")
 """The new store of a command, as its last argument or by ``-o``."""

@@ -183,7 +183,7 @@ def divisors_and_multiples(case: Case) -> None:
 
 @law_of(*INTEGERS)
 def combinatorial_numbers_are_pythons(case: Case) -> None:
-    """Of small numbers; results out of range are found."""
+    """Functions of small numbers; results out of range are found."""
     most = case.random.choice((1, 5, 20, 60))
     small = mapped(lambda _: case.clipped(case.random.randint(0, most)), case.pool[0])
     n, k = (case.chosen(part, name) for part, name in ((small, "n"), (small[::-1], "k")))

@@ -47,7 +47,7 @@ def rows_of(matrix: flint.nmod_mat) -> list[list[int]]:
 def test_forms_and_factors(
     on_each_processor: Processor, shape: tuple[int, int], rng: np.random.Generator
 ) -> None:
-    """Of all ranks, also of several from prime to prime."""
+    """Matrices of all ranks, also of several from prime to prime."""
     rows, columns = shape
     least = min(shape)
     for ranks in ([least] * 4, [least // 2] * 4, [0, least, 1, least - 1]):
@@ -228,7 +228,7 @@ print(json.dumps(found))
 
 
 def test_peaks_on_a_cpu(tmp_path: Path) -> None:
-    """Of resident memory, in matrices: a factor is one. What a task reads from a store is its own."""
+    """Peaks of resident memory, in matrices: a factor is one. What a task reads from a store is its own."""
     command = [sys.executable, "-c", _PEAKS]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     found = json.loads(done.stdout)
@@ -249,7 +249,7 @@ def test_peaks_on_a_cpu(tmp_path: Path) -> None:
 
 
 def test_chunks_that_others_have_are_not_overwritten(rng: np.random.Generator, tmp_path: Path) -> None:
-    """Those of arrays in memory, of persisted ones, and of stores that are read for more than the rank."""
+    """Matrices of arrays in memory, of persisted ones, and of stores that are read for more than the rank."""
     words = rng.integers(0, 7, (1, 2, 600, 600), dtype=np.uint32)
     fields, path = rd.PrimeFields([7]), tmp_path / "x.zarr"
     x = rd.FieldArray(words, fields).rechunk((1, -1, -1))
@@ -266,7 +266,7 @@ def test_chunks_that_others_have_are_not_overwritten(rng: np.random.Generator, t
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ["rank", "det", "rref", "inv"])
 def test_peaks_on_a_gpu(name: str) -> None:
-    """Of CuPy's pool, for a matrix of 4.3 GB: workspaces of products take up to 3.4 GB by themselves."""
+    """Peak of CuPy's pool, for a matrix of 4.3 GB: workspaces of products take up to 3.4 GB by themselves."""
     import cupy
 
     rows, p = 32768, 2**31 - 1
