@@ -52,7 +52,7 @@ _COPIES = 4
 """Arrays of the size of the images modulo some primes that a task holds."""
 
 _OVERWRITTEN = 1
-"""Arrays that a task holds that eliminates where it has read matrices: a panel with its copy takes half of that."""
+"""Arrays of a task that eliminates where it has read matrices: half of that is a panel with its copy."""
 
 _RANK_BYTES, _INT_BYTES, _INT_BYTES_OF_BYTE = 40, 80, 4
 """Estimated bytes: half those of a rank; those of any other result and its text, and for each byte of it."""
