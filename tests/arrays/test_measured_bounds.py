@@ -115,7 +115,7 @@ def test_most_numbers_are_proved_whatever_their_lengths(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Few are left to base extension, which takes many times as long."""
-    if on_each_processor is CPU and not cpu.MULTIPLIES_WORDS:
+    if on_each_processor == CPU and not cpu.MULTIPLIES_WORDS:
         pytest.skip("this processor does not multiply words of 52 bits")
     extended = [0, 0, 0]
     extend = bounds.base_extend
