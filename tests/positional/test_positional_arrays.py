@@ -262,8 +262,9 @@ def test_errors_name_the_argument_and_the_rule() -> None:
         rd.mod_inverse(rd.from_ints([5, 3], rd.Positional(40), chunks=None), 6)
     with pytest.raises(ValueError, match="flat index 1 is negative"):
         rd.isqrt(rd.from_ints([5, -3], rd.Positional(40, True), chunks=None))
-    with pytest.raises(TypeError, match="mod_add takes no RNSArray"):
-        rd.mod_add(x.to_rns(), 1, 7)
+    with pytest.raises(TypeError, match="mod_add takes no FieldArray"):
+        rd.mod_add(rd.from_ints([1, 2], rd.PrimeFields([7])), 1, 7)
+    assert rd.mod_add(rd.from_ints([5, 6]), 1, 7).to_ints().tolist() == [6, 0]  # residues become limbs
     with pytest.raises(TypeError, match="PositionalArray"):
         x @ x
     with pytest.raises(TypeError, match="signed must be a bool, got 'no'"):
