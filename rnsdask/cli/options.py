@@ -222,7 +222,7 @@ def _one_output(
     if argument is _FormerArgument:
         from rnsdask.core.messages import tell
 
-        tell(f"rnsdask: warning: write -o {given[0]}: the new {what} as an argument is the former form")
+        tell(f"rnsdask: warning: give the new {what} by -o; as an argument it is in the former form")
     return str(given[0])
 
 

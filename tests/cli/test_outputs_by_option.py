@@ -36,7 +36,7 @@ def test_by_the_option_and_in_the_former_form(name: str) -> None:
     assert (new.exit_code, former.exit_code) == (0, 0), new.stderr + former.stderr
     assert "warning" not in new.stderr
     assert (
-        "rnsdask: warning: write -o b.zarr: the new store as an argument is the former form" in former.stderr
+        "rnsdask: warning: give the new store by -o; as an argument it is in the former form" in former.stderr
     )
     assert values_in("a.zarr") == values_in("b.zarr") == expected
     assert "Missing option '-o' / '--output'" in fail(*first, *last, status=2)
@@ -58,3 +58,10 @@ def test_commands_that_take_both() -> None:
     assert values_in("c.zarr") == values_in("d.zarr")
     assert "Missing argument 'STORE'" in fail("random", "--count", 5, "--bits", 64, status=2)
     assert "Got unexpected extra argument (f.zarr)" in fail("import", "n.txt", "e.zarr", "f.zarr", status=2)
+
+
+def test_the_warning_keeps_the_secret_of_a_url() -> None:
+    result = call("cumsum", "x.zarr", "s3://KEY:SECRET@bucket//o")
+    assert result.exit_code == 1
+    assert "by -o" in result.stderr
+    assert "SECRET" not in result.stderr

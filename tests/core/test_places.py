@@ -89,7 +89,7 @@ def test_what_is_no_place_on_the_command_line(text: str) -> None:
     for words in (
         ["import", "n.txt", text],
         ["random", text, "--bits", 64, "--count", 5],
-        ["cumsum", "x.zarr", text],
+        ["cumsum", "x.zarr", "-o", text],
         ["eval", "a + 1", "a=x.zarr", "-o", text],
         ["eval", "a > 1", "a=x.zarr", "-o", "y.zarr", "--mask", text, "--overflow", "flag"],
         ["sum", text],

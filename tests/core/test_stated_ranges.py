@@ -78,7 +78,7 @@ RANGES: dict[str, tuple[Callable[[int], Any], int | None, int | None, str]] = {
         32,
         r"from 2 to 32|use larger moduli",
     ),
-    "primes": (lambda p: rd.PrimeFields([p]), 2, 4294967291, r"from 2 to 2\*\*32|not a prime"),
+    "primes": (lambda p: rd.PrimeFields([p]), 2, 2**64 - 59, r"from 2 to 2\*\*64|not a prime"),
     "bits of limbs": (rd.Positional, 1, 2**20, "from 1 to 1048576"),
     "bits of a conversion": (X.to_positional, 2, 2**20, "from 1 to 1048576|outside"),
     "bits of a set": (rd.ModuliSet.for_bits, 1, None, "at least 1"),
