@@ -124,10 +124,10 @@ def test_commands_in_an_object_store(bucket: str) -> None:
         found.append(answer("eval", "a * a", f"a={x}", "-o", square, *flagged))
         found.append(answer("eval", "is_even(a)", f"a={x}", "-o", even, "--overwrite"))
         found.append(answer("eval", "(a + a) // 2", f"a={x}", "--max", "--sum", "--overflow", "wrap"))
-        found += [answer("cummax", x, running), answer("cummax", x, running, "--overwrite")]
+        found += [answer("cummax", x, "-o", running), answer("cummax", x, "-o", running, "--overwrite")]
         found += [answer("sum", x), answer("topk", 3, x)]
         found.append(call("compare", x, running, "--json").exit_code)
-        assert "an array cannot overwrite" in fail("cummin", x, x, "--overwrite")
+        assert "an array cannot overwrite" in fail("cummin", x, "-o", x, "--overwrite")
         answers.append(found)
     assert answers[0] == answers[1]
     for name in outputs:
