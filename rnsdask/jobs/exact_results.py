@@ -43,6 +43,7 @@ from rnsdask.jobs.sources import Source, check_targets
 from rnsdask.jobs.writing import Transfer, write_array
 from rnsdask.lazy.block_elimination import has_block_elimination, is_in_blocks, is_small, width_of_blocks
 from rnsdask.lazy.pieces import keeping
+from rnsdask.lazy.read import is_as_read
 from rnsdask.rns.lift import at_a_time
 
 if TYPE_CHECKING:
@@ -228,7 +229,8 @@ def _work(
         workspace=workspace,
         passes=computing(operation, largest),
     )
-    is_overwritten = operation in ("det", "rank") and axes == 2 and has_block_elimination(largest.system)
+    is_eliminated = operation in ("det", "rank") and axes == 2 and has_block_elimination(largest.system)
+    is_overwritten = is_eliminated and is_as_read(largest.words)
     return replace(work, arrays=_OVERWRITTEN) if is_overwritten else work
 
 

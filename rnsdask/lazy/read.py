@@ -81,6 +81,11 @@ def map_read(
     return mapped
 
 
+def is_as_read(words: Any) -> bool:
+    """Whether each chunk is as a task reads it from a store, so that :func:`map_read` takes it."""
+    return isinstance(words, da.Array) and _reader_of(words) is not None
+
+
 def _reader_of(words: da.Array) -> Call | None:
     """Return the call that reads each chunk from a store, if there is nothing else in the graph."""
     layers = list(getattr(words.__dask_graph__(), "layers", {}).values())
