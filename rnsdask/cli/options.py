@@ -160,18 +160,12 @@ store_argument = click.argument("path", metavar="STORE", shell_complete=complete
 source_argument = click.argument("source", metavar="SRC", shell_complete=complete_path)
 
 
-class _OutputArgument(click.Argument):
-    """Output as an argument, beside ``-o``; the former form of a command is not in its usage line."""
+class _FormerArgument(click.Argument):
+    """Output as an argument of a command that takes it by ``-o``: the former form, not in its usage line."""
 
-    is_former = False
-
-    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Return the metavar in brackets, or nothing for a former form."""
-        return [] if self.is_former else super().get_usage_pieces(ctx)
-
-
-class _FormerArgument(_OutputArgument):
-    is_former = True
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
+        """Return nothing."""
+        return []
 
 
 def _output_by(
@@ -217,7 +211,7 @@ def _one_output(
     if path is not None:
         return path
     if not given:
-        missing = f"argument '{metavar}'" if argument is _OutputArgument else "option '-o' / '--output'"
+        missing = f"argument '{metavar}'" if argument is click.Argument else "option '-o' / '--output'"
         raise click.UsageError(f"Missing {missing}.", click.get_current_context())
     if argument is _FormerArgument:
         from rnsdask.core.messages import tell
@@ -232,10 +226,10 @@ output_option = _output_by(None, "path", "STORE")
 destination_option = _output_by(_FormerArgument, "path", "STORE")
 """New store of a command that took it as an argument, which it still does."""
 
-new_store = _output_by(_OutputArgument, "path", "STORE")
+new_store = _output_by(click.Argument, "path", "STORE")
 """The new store of a command, as its last argument or by ``-o``."""
 
-new_file = _output_by(_OutputArgument, "output", "OUTPUT", "file")
+new_file = _output_by(click.Argument, "output", "OUTPUT", "file")
 """The new file of a command, as its last argument or by ``-o``."""
 
 json_option = _output("--json", "as_json", is_flag=True, help="Print one JSON object.")
