@@ -45,7 +45,7 @@ _ELSEWHERE = {
     "isprime": _PRIMES,
     "fibonacci": "gmpy2 has it: rd.array([int(gmpy2.fib(n)) for n in range(100)])",
 }
-"""Ways to names that other packages have in theirs."""
+"""Answers to names that other packages have: the name here, or who has it."""
 
 
 def _meaning(name: str) -> str | None:

@@ -382,7 +382,7 @@ _ELSEWHERE = {
     **{"add": "f + g of equal lengths adds", "mul": "multiply is meant"},
     **{"eval": "evaluate is meant", "polyval": "evaluate is meant"},
 }
-"""Ways to names that other packages have in theirs."""
+"""Answers to names that other packages have: the name here, or who has it."""
 
 if not TYPE_CHECKING:  # to which each name would be one
 

@@ -632,10 +632,10 @@ def convolve(a: Numbers, b: Numbers, *, mode: str, axis: int, overflow: str | No
 
 # ---- whole arrays: matrices, along the last two axes -------------------------------------------------------
 #
-# A matrix is one chunk. Over prime fields it may be in any chunks, except for `charpoly` and
-# `permanent`, and if its elements are polynomials. Results over a field are elements. Over the integers they
-# are Python ints or, with `moduli` (an RNS), residues. A matrix over a field in memory may be
-# given up to the result with `overwrite`.
+# A matrix is one chunk. Over prime fields it may be in any chunks, except for `charpoly` and `permanent`, and
+# if its elements are polynomials. Results over a field are elements. Over the integers they are Python ints
+# or, with `moduli` (an RNS), residues. A matrix over a field in memory may be given up to the result with
+# `overwrite`.
 
 
 @row("arrays", footprint=OF_MATRICES)

@@ -152,10 +152,8 @@ def lu(x: Any, *, overwrite: bool = False) -> LU:
 def solve(a: Any, b: Any, *, unique: bool = True, overwrite: bool = False) -> Any:
     """Solutions of ``a @ x == b``."""
     left, right, is_vector = check_equations(a, b, is_square=unique, any_chunks=True)
-    left, moduli = (
-        _overwritten("solve", left, a.system) if overwrite else _joined(left, a.system),
-        a.system.moduli,
-    )
+    moduli = a.system.moduli
+    left = _overwritten("solve", left, a.system) if overwrite else _joined(left, a.system)
     if overwrite:
         words = in_place.solve(left, _own_right(left, right, unique=unique), moduli, ALONE)
     elif is_in_blocks(left):

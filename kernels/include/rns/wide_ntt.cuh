@@ -1,5 +1,4 @@
-// Butterflies of number-theoretic transforms modulo a prime p < 2^64, as in ntt.cuh: a and b become |a + b|
-// and
+// Butterflies of number-theoretic transforms modulo a prime p < 2^64, as in ntt.cuh: a becomes |a + b|, and b
 // |(a - b) w|.
 #pragma once
 
