@@ -69,13 +69,14 @@ def map_read(
 
     It is called with ``overwrite=True`` where it may write to a chunk: no other task has it, and a task that
     is tried again reads it again. `chunks` are those of the result, as many along each axis; `options` are
-    its own and those of :func:`.map_chunks`. None if the chunks are not as they are read.
+    its own and those of :func:`.map_chunks`, with the type of `words` by default. None if the chunks are not
+    as they are read.
     """
     call = _reader_of(words)
     if call is None:
         return None
     names = "rows", "dtype", "token"
-    how = {name: options.pop(name) for name in names if name in options}
+    how = {"dtype": words.dtype} | {name: options.pop(name) for name in names if name in options}
     how |= {"chunks": chunks, "located": True, "like": meta_from_array(words), "reader": call}
     mapped: da.Array = map_chunks(_apply_to_read, apply=function, given=options, **how)
     return mapped
