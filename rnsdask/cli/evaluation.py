@@ -16,7 +16,7 @@ from rnsdask.cli.options import (
     source_argument,
     with_mode,
 )
-from rnsdask.cli.printing import cost_text, counted, echo, number_text, print_json, size_text
+from rnsdask.cli.printing import answer, cost_text, counted, echo, print_json, remark, size_text
 from rnsdask.cli.reductions import result_fields
 
 if TYPE_CHECKING:
@@ -314,7 +314,7 @@ def _check_options(
 
 def _tell_extension(prepared: "PreparedExpressions") -> None:
     """Print the number of moduli of the results, and how it might be reduced."""
-    from rnsdask.core.messages import tell
+    from rnsdask.core.messages import note
 
     extension = prepared.extension
     if extension is None or extension.before == extension.after:
@@ -323,7 +323,7 @@ def _tell_extension(prepared: "PreparedExpressions") -> None:
     if extension.unbounded:
         names = ", ".join(extension.unbounded)
         line += f"; of {names} no bound is known: rnsdask bound STORE --write may make them fewer"
-    tell(line)
+    note(line)
 
 
 def _fields(
@@ -392,7 +392,7 @@ def _exact_fallbacks(done: dict[str, "Outcome"]) -> int | None:
 
 def _print_complete(outputs: dict[str, "Paths"]) -> None:
     for output in outputs.values():
-        echo(f"{output.path}: complete already, by this very job; nothing to do")
+        remark(f"{output.path}: complete already, by this very job; nothing to do")
 
 
 def _print(
@@ -408,7 +408,7 @@ def _print(
         of = f"{name}, {amount}" if name else amount
         for option, result in outcome.results.items():
             where = f" at index {result.index}" if option in ("max", "min") else ""
-            echo(f"{option} of {of}{where}:", number_text(_value_fields(option, result)["value"]))
+            answer(f"{option} of {of}{where}", _value_fields(option, result)["value"])
     work = f"{size_text(nbytes)} in {cost_text(nbytes, cost)}"
     for name, transfer in written.items():
         flagged, mask_path = _flagged_text(done[name]), outputs[name].mask_path
@@ -416,12 +416,14 @@ def _print(
         told = f"{counted(transfer.count, 'values')}, {size_text(transfer.bytes_written)}"
         if list(done) == [_SINGLE] and not done[name].results:
             told += f"; {size_text(nbytes)} read ({cost_text(nbytes, cost)})"
-        echo(f"{outputs[name].path}: {told}{flagged}{mask}{transfer.resumed_text}")
+        say = echo if flagged else remark
+        say(f"{outputs[name].path}: {told}{flagged}{mask}{transfer.resumed_text}")
     if list(written) != [_SINGLE] or done[_SINGLE].results:
         fallbacks = _exact_fallbacks(done)
         exact = "" if fallbacks is None else f", {fallbacks} exact fallbacks"
         others = "".join(_flagged_text(done[name], name) for name in done if name not in written)
-        echo(f"({work}{exact}{others})")
+        say = echo if others else remark
+        say(f"({work}{exact}{others})")
 
 
 def _flagged_text(outcome: "Outcome", name: str = "") -> str:

@@ -26,11 +26,13 @@ from rnsdask.cli.options import (
 )
 from rnsdask.cli.printing import (
     CommandError,
+    answer,
     cost_text,
     counted,
     echo,
     number_text,
     print_json,
+    remark,
     size_text,
     tell_derived,
     tell_done,
@@ -466,7 +468,7 @@ def _tell(
     work = f"{size_text(problem.nbytes)} read ({cost_text(problem.nbytes, cost)})"
     for target, transfer in written.items():
         amount = f"{counted(transfer.count, 'integers')}, {size_text(transfer.bytes_written)}"
-        echo(f"{target}: {amount}; {work}")
+        remark(f"{target}: {amount}; {work}")
     if not written:
         _print(problem, values)
         if progress:  # standard output holds only results
@@ -497,7 +499,7 @@ def _print(problem: "Problem", values: "list[NDArray[np.object_]]") -> None:
 
     found = fractions(values)
     if not found.ndim:
-        echo(f"{problem.operation} of {problem.sources[0].path}:", number_text(found.item()))
+        answer(f"{problem.operation} of {problem.sources[0].path}", found.item())
         return
     for index in product(*map(range, found.shape)):
         echo(f"{','.join(map(str, index))}\t{number_text(found[index])}")

@@ -21,7 +21,8 @@ from rnsdask.cli.options import (
     with_log,
     with_memory,
 )
-from rnsdask.cli.printing import cost_text, counted, echo, output_errors, print_json, size_text
+from rnsdask.cli.printing import cost_text, counted, output_errors, print_json, remark, size_text
+from rnsdask.core.messages import note
 from rnsdask.core.places import local_path
 
 if TYPE_CHECKING:
@@ -119,7 +120,8 @@ def export(
         print_json({"op": "export", "store": path, "output": output, **done.as_dict(), **cost.as_dict()})
     elif output != "-" or progress:
         written = f"{size_text(done.bytes_written)} ({cost_text(done.bytes_written, cost)})"
-        echo(f"{output}: {counted(done.count, numbers.what)}, {written}", err=output == "-")
+        say = note if output == "-" else remark
+        say(f"{output}: {counted(done.count, numbers.what)}, {written}")
 
 
 def _check_forms(

@@ -36,10 +36,10 @@ from rnsdask.cli.printing import (
     CommandError,
     cost_text,
     counted,
-    echo,
     is_done,
     open_input,
     print_json,
+    remark,
     size_text,
 )
 from rnsdask.core.errors import InputError, brief
@@ -497,11 +497,11 @@ def _tell_imported(
         print_json({**told, **done.as_dict(), **cost.as_dict(), **fields})
         return
     time_taken = cost_text(done.bytes_read, cost)
-    echo(f"{path}: {counted(done.count, 'integers')}, {size_text(done.bytes_written)} {kind};")
-    echo(f"  {size_text(done.bytes_read)} of {source} read ({time_taken}){done.resumed_text}")
+    remark(f"{path}: {counted(done.count, 'integers')}, {size_text(done.bytes_written)} {kind};")
+    remark(f"  {size_text(done.bytes_read)} of {source} read ({time_taken}){done.resumed_text}")
     if names:
         shown = ", ".join(f"{name!r:.40}" for name in names[:_SHOWN_NAMES])
-        echo(f"  names in its first line: {shown}{', ...' * (len(names) > _SHOWN_NAMES)}")
+        remark(f"  names in its first line: {shown}{', ...' * (len(names) > _SHOWN_NAMES)}")
 
 
 _SHOWN_NAMES = 12

@@ -6,7 +6,7 @@ import click
 
 from rnsdask.cli.commands import Command
 from rnsdask.cli.options import Connection, job_options, json_option, store_argument
-from rnsdask.cli.printing import CommandError, cost_text, counted, echo, print_json, size_text
+from rnsdask.cli.printing import CommandError, cost_text, counted, echo, print_json, remark, size_text
 from rnsdask.cli.wording import in_options
 
 if TYPE_CHECKING:
@@ -118,6 +118,8 @@ def verify(path: str, connection: Connection, progress: bool, as_json: bool) -> 
     elif problems:
         echo(*problems)
     else:
-        echo(f"{path}: {counted(found.count, 'integers')}, whole and valid ({cost_text(found.nbytes, cost)})")
+        remark(
+            f"{path}: {counted(found.count, 'integers')}, whole and valid ({cost_text(found.nbytes, cost)})"
+        )
     if problems:
         raise CommandError(f"{path}: {counted(len(problems), 'problems')} found")

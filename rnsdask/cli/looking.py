@@ -27,6 +27,7 @@ from rnsdask.cli.printing import (
     echo,
     number_text,
     print_json,
+    remark,
     size_text,
 )
 from rnsdask.cli.reductions import compute_of, run_on_blocks
@@ -247,13 +248,13 @@ def compare(
             fields["values"] = [list(map(to_decimal, pair)) for _, *pair in differing]
         print_json({"op": "compare", "stores": [path, other], **fields})
     else:
-        echo(f"{path} against {other}: {counted(first.size, 'integers')}")
-        echo(f"{counts.less} less, {counts.equal} equal, {counts.greater} greater")
+        remark(f"{path} against {other}: {counted(first.size, 'integers')}")
+        remark(f"{counts.less} less, {counts.equal} equal, {counts.greater} greater")
         if counts.first_difference is not None:
-            echo(f"first difference at index {counts.first_difference}")
+            remark(f"first difference at index {counts.first_difference}")
         for index, *pair in differing:
             echo("\t".join([",".join(map(str, index)), *(number_text(to_decimal(v)) for v in pair)]))
-        echo(f"({size_text(nbytes)} in {cost_text(nbytes, cost)})")
+        remark(f"({size_text(nbytes)} in {cost_text(nbytes, cost)})")
     if counts.first_difference is not None:
         click.get_current_context().exit(1)
 

@@ -7,7 +7,7 @@ import click
 from rnsdask.cli.commands import Command
 from rnsdask.cli.integers import POSITIVE
 from rnsdask.cli.options import Connection, complete_path, json_option
-from rnsdask.cli.printing import CommandError, cost_text, counted, echo, print_json, size_text
+from rnsdask.cli.printing import CommandError, answer, cost_text, counted, echo, print_json, remark, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +39,8 @@ def sum_of_values(path: str, connection: Connection, progress: bool, as_json: bo
         print_json({"op": "sum", "store": path, **fields})
         return
     what = "true" if info.dtype.name == "bool" else "sum"
-    echo(f"{what} of {counted(info.count, 'values')}:", str(total))
-    echo(f"({size_text(nbytes)} in {cost_text(nbytes, cost)})")
+    answer(f"{what} of {counted(info.count, 'values')}", str(total))
+    remark(f"({size_text(nbytes)} in {cost_text(nbytes, cost)})")
 
 
 @click.command("where", cls=Command)

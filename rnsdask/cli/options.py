@@ -23,8 +23,9 @@ from rnsdask.cli.commands import (
     refusing,
 )
 from rnsdask.cli.integers import INTEGER, NOT_NEGATIVE, POSITIVE, read_integer
-from rnsdask.cli.printing import SHOWN_DIGITS, CommandError, echo, open_input, remember_digits
+from rnsdask.cli.printing import SHOWN_DIGITS, CommandError, open_input, remember_digits, remember_quiet
 from rnsdask.cli.wording import in_options
+from rnsdask.core.messages import QUIET, note, tell
 from rnsdask.core.ways import Message
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _read_positive(text: str) -> int:
 
 
 def _read_progress(_ctx: click.Context, _param: click.Parameter, value: bool | None) -> bool:
-    return sys.stderr.isatty() if value is None else value
+    return sys.stderr.isatty() and not QUIET.get() if value is None else value
 
 
 _LONGEST = 2**63 - 1
@@ -214,8 +215,6 @@ def _one_output(
         missing = f"argument '{metavar}'" if argument is click.Argument else "option '-o' / '--output'"
         raise click.UsageError(f"Missing {missing}.", click.get_current_context())
     if argument is _FormerArgument:
-        from rnsdask.core.messages import tell
-
         tell(f"rnsdask: warning: give the new {what} by -o; as an argument it is in the former form")
     return str(given[0])
 
@@ -268,11 +267,22 @@ def records_form(width: int | None, byteorder: str | None) -> dict[str, Any]:
     return {"width": width, "byteorder": byteorder or "little"}
 
 
-progress_option = _output(
-    "--progress/--no-progress",
-    default=None,
-    callback=_read_progress,
-    help="Show progress.  [default: on a terminal]",
+progress_option = joined(
+    _output(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        is_eager=True,
+        callback=remember_quiet,
+        expose_value=False,
+        help="Print results, warnings and errors alone.",
+    ),
+    _output(
+        "--progress/--no-progress",
+        default=None,
+        callback=_read_progress,
+        help="Show progress.  [default: on a terminal]",
+    ),
 )
 
 checkpoint_option = _output(
@@ -580,7 +590,7 @@ def _connection(
         if client is None and report is not None:
             refuse("--report is about the tasks of a cluster: give --scheduler, --scheduler-file or --gpus")
         if client is not None and gpus is None and (address := dashboard_of(client)):
-            echo(f"dashboard: {address}", err=True)
+            note(f"dashboard: {address}")
         with reporting(client, report):
             yield client
 
@@ -588,7 +598,6 @@ def _connection(
 def _chosen_gpus(work: "Work") -> int:
     """Choose the number of this host's GPUs for a job, and print it on standard error."""
     from rnsdask.cluster.connecting import check_gpu, gpu_count
-    from rnsdask.core.messages import tell
 
     check_gpu()
     available = gpu_count()
@@ -596,7 +605,7 @@ def _chosen_gpus(work: "Work") -> int:
     why = ", each with a worker" if chosen > 1 else ""
     if chosen < available:
         why += f": more would gain {work.operation} no time on this much data; --gpus {available} takes all"
-    tell(f"rnsdask: on {chosen} of {available} {'GPU' if available == 1 else 'GPUs'}{why}")
+    note(f"rnsdask: on {chosen} of {available} {'GPU' if available == 1 else 'GPUs'}{why}")
     return chosen
 
 

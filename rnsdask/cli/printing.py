@@ -7,13 +7,14 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from rnsdask.cli.wording import in_options
 from rnsdask.core.files import naming_file
-from rnsdask.core.messages import escape, redact, redact_fields, tell
+from rnsdask.core.messages import QUIET, escape, redact, redact_fields, tell
 from rnsdask.core.messages import size_text as size_text
 from rnsdask.core.places import local_path
 
@@ -55,6 +56,23 @@ def echo(*lines: str, err: bool = False) -> None:
         return
     with output_errors():
         click.echo("\n".join(escape(redact(line)) for line in lines))
+
+
+def remember_quiet(ctx: click.Context, _param: click.Parameter, quiet: bool) -> None:
+    """Remember ``--quiet`` until the command ends, for :func:`remark` and :func:`.note`."""
+    ctx.call_on_close(partial(QUIET.reset, QUIET.set(quiet)))
+
+
+def remark(*lines: str) -> None:
+    """Print lines that are no result, such as what was written and how long it took, unless ``--quiet``."""
+    if not QUIET.get():
+        echo(*lines)
+
+
+def answer(what: str, text: str) -> None:
+    """Print a number, or with ``--quiet`` its digits alone, after a line that says what it is."""
+    remark(f"{what}:")
+    echo(number_text(text))
 
 
 SHOWN_DIGITS = 60
@@ -258,7 +276,7 @@ def tell_done(operation: str, paths: dict[str, str], as_json: bool) -> None:
         print_json({"op": operation, **paths, "already_complete": True})
         return
     for path in paths.values():
-        echo(f"{path}: complete already, by this very job; nothing to do")
+        remark(f"{path}: complete already, by this very job; nothing to do")
 
 
 def tell_derived(
@@ -280,4 +298,4 @@ def tell_derived(
         print_json({"op": operation, **named, "output": path, **fields, **done.as_dict(), **cost.as_dict()})
         return
     work = f"{size_text(done.bytes_read)} {read} ({cost_text(done.bytes_read, cost)})"
-    echo(f"{path}: {counted(done.count, what)}, {size_text(done.bytes_written)}; {work}{done.resumed_text}")
+    remark(f"{path}: {counted(done.count, what)}, {size_text(done.bytes_written)}; {work}{done.resumed_text}")

@@ -19,7 +19,8 @@ from rnsdask.cli.options import (
     read_shape,
     with_creation,
 )
-from rnsdask.cli.printing import cost_text, counted, echo, is_done, print_json, size_text
+from rnsdask.cli.printing import cost_text, counted, is_done, print_json, remark, size_text
+from rnsdask.core.messages import note
 
 if TYPE_CHECKING:
     from rnsdask.core.number_system import NumberSystem
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command, short_help="Make a store of random integers.")
 @new_store
-@click.option("--count", type=POSITIVE, metavar="N", help="How many integers, such as 1000000 or 1e6.")
+@click.option("-n", "--count", type=POSITIVE, metavar="N", help="How many integers, such as 1000000 or 1e6.")
 @click.option("--shape", metavar="R,C,...", help="Lengths of several axes, instead of --count.")
 @moduli_options
 @positional_option
@@ -104,7 +105,7 @@ def random(
         return
     options: dict[str, Any] = {"progress": progress}
     if is_told:  # before the job, which can be resumed only with the same seed
-        options["begun"] = lambda: echo(f"rnsdask: seed {seed}", err=True)
+        options["begun"] = lambda: note(f"rnsdask: seed {seed}")
     with connection(work) as client, memory_plan.fitting(work, client), measured() as cost:
         transfer = write_array(array, output, client, **options)
     cost.record("random", array.size, array.nbytes, seed=seed)
@@ -114,7 +115,7 @@ def random(
         size, time_taken = size_text(array.nbytes), cost_text(array.nbytes, cost)
         kind = "limbs" if positional else "residues"
         what = "random integers" if fields is None else "random elements"
-        echo(f"{path}: {counted(array.size, what)}, {size} of {kind} ({time_taken}){transfer.resumed_text}")
+        remark(f"{path}: {counted(array.size, what)}, {size} of {kind} ({time_taken}){transfer.resumed_text}")
 
 
 def _lengths(count: int | None, shape: str | None) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_cluster,
 )
-from rnsdask.cli.printing import cost_text, counted, echo, number_text, print_json, size_text
+from rnsdask.cli.printing import answer, cost_text, counted, echo, number_text, print_json, remark, size_text
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -54,8 +54,8 @@ def _reduction(name: str, description: str) -> click.Command:
             print_json({"op": name, "store": path, **fields, **cost.as_dict(), "bytes_read": info.nbytes})
             return
         where = "" if result.index is None else f" at index {result.index}"
-        echo(f"{name} of {counted(result.count, 'integers')}{where}:", number_text(fields["value"]))
-        echo(f"({_work_text(info.nbytes, result, cost)}, {result.exact_fallbacks} exact fallbacks)")
+        answer(f"{name} of {counted(result.count, 'integers')}{where}", fields["value"])
+        remark(f"({_work_text(info.nbytes, result, cost)}, {result.exact_fallbacks} exact fallbacks)")
 
     return command
 
@@ -166,10 +166,10 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
     if as_json:
         print_json({**fields, **cost.as_dict(), "bytes_read": info.nbytes})
         return
-    echo(f"bound of {counted(result.count, 'integers')}, {bits_text(bits)}:", number_text(fields["value"]))
-    echo(f"({_work_text(info.nbytes, result, cost)})")
+    answer(f"bound of {counted(result.count, 'integers')}, {bits_text(bits)}", fields["value"])
+    remark(f"({_work_text(info.nbytes, result, cost)})")
     if write:
-        echo(
+        remark(
             f"written to {path}" if fields["written"] else f"not written: {path} has one that is not greater"
         )
 
@@ -252,9 +252,10 @@ def prod(
         fields = {"value": text, "count": array.size, **flags, **cost.as_dict(), "bytes_read": array.nbytes}
         print_json({"op": "prod", "store": path, **fields})
         return
-    echo(f"prod of {counted(array.size, 'integers')}:", number_text(text))
+    answer(f"prod of {counted(array.size, 'integers')}", text)
     told = f"; out of range, modulo {array.system.wraps_modulo}" if any(map(bool, flagged)) else ""
-    echo(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)}{told})")
+    say = echo if told else remark
+    say(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)}{told})")
 
 
 @click.command(cls=Command)

@@ -9,7 +9,7 @@ from rnsdask.cli.commands import refuse, refusing
 from rnsdask.cli.derivations import derive
 from rnsdask.cli.moduli import read_fields
 from rnsdask.cli.options import Connection
-from rnsdask.cli.printing import cost_text, counted, echo, number_text, print_json
+from rnsdask.cli.printing import answer, cost_text, counted, echo, print_json
 
 primes_option = click.option(
     "--primes", metavar="P,P,...", help="With a file of a sparse matrix, .mtx or .sms: modulo these primes."
@@ -66,7 +66,7 @@ def print_results(
         print_json({"op": operation, **about, **values, **cost.as_dict(), "bytes_read": nbytes})
         return
     if operation == "det":
-        echo(f"det of {path}:", number_text(to_decimal(found[0])))
+        answer(f"det of {path}", to_decimal(found[0]))
     else:
         echo(*(f"{prime}\t{value}" for prime, value in zip(fields.primes, found, strict=True)))
     if progress:

@@ -4,9 +4,14 @@ import re
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any
 
 HIDDEN = "***"
+
+QUIET: ContextVar[bool] = ContextVar("rnsdask.quiet", default=False)
+"""Whether :func:`note` prints nothing."""
+
 _LISTED = 3
 
 # Outside HTTP and FTP a name alone is not a secret: it may be a container, as in abfs://container@account/x.
@@ -67,6 +72,12 @@ def tell(line: str) -> None:
     """Print a line on standard error; if that cannot be written, the message is dropped."""
     with suppress(OSError):
         print(escape(redact(line)), file=sys.stderr)
+
+
+def note(line: str) -> None:
+    """Print a line as :func:`tell` does, unless :data:`QUIET`: what is neither a warning nor an error."""
+    if not QUIET.get():
+        tell(line)
 
 
 def size_text(count: float) -> str:

@@ -25,7 +25,7 @@ from rnsdask.arrays.field_array import FieldArray
 from rnsdask.backend import Array, has_gpu, to_backend
 from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE
-from rnsdask.core.messages import tell
+from rnsdask.core.messages import note
 from rnsdask.core.place import ALONE, Place
 from rnsdask.core.places import local_path
 from rnsdask.core.ways import REPLACE, Message
@@ -271,7 +271,7 @@ def working_store(
     else:
         given = dask.config.get("temporary-directory", None)
         with TemporaryDirectory(prefix="rnsdask-", dir=given) as folder:
-            tell(f"rnsdask: the matrix does not fit into memory: finished parts are in {folder} meanwhile")
+            note(f"rnsdask: the matrix does not fit into memory: finished parts are in {folder} meanwhile")
             yield at([f"{folder}/{name}" for name in _NAMES])
 
 

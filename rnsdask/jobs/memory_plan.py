@@ -23,7 +23,7 @@ from rnsdask.cluster.workers import ask_workers, workers_of
 from rnsdask.core import rows
 from rnsdask.core.errors import JobError
 from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE, ChunkPlan, round_up
-from rnsdask.core.messages import tell
+from rnsdask.core.messages import note
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import POWER_TABLES, Footprint
 from rnsdask.jobs.log import record
@@ -272,7 +272,7 @@ def threads_per_gpu(work: Work, gpus: int) -> int:
     place = Place("a worker", THREADS_PER_GPU, host, device, local=False)
     count = next((t for t in range(THREADS_PER_GPU, 0, -1) if place.fits(work, t)), THREADS_PER_GPU)
     if count < THREADS_PER_GPU:
-        tell(f"rnsdask: {count} of {THREADS_PER_GPU} threads of each GPU run at a time, to fit into memory")
+        note(f"rnsdask: {count} of {THREADS_PER_GPU} threads of each GPU run at a time, to fit into memory")
     return count
 
 
@@ -304,9 +304,9 @@ def fitting(
         part, count = _part(work, places, info), tightest.threads
         if not part:
             raise JobError(_refusal(work, tightest))
-        tell(f"rnsdask: chunks are read in parts of {part} along their first axis, to fit into memory")
+        note(f"rnsdask: chunks are read in parts of {part} along their first axis, to fit into memory")
     elif count < tightest.threads:
-        tell(f"rnsdask: {count} of {tightest.threads} threads run at a time, to fit into memory")
+        note(f"rnsdask: {count} of {tightest.threads} threads run at a time, to fit into memory")
     host, device = tightest.need(work, count)
     limits: dict[str, Any] = {"host_limit": tightest.host, "device_limit": tightest.device}
     record("plan", place=tightest.name, threads=count, part=part, host=host, device=device, **limits)
