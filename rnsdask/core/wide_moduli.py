@@ -52,6 +52,8 @@ class WideModuli:
 
     def __repr__(self) -> str:
         width = (max(self.moduli) - 1).bit_length()
+        if len(self) == 1:
+            return f"the modulus {self.moduli[0]}"
         return f"{len(self)} moduli of up to {width} bits, M of {self.bits} bits"
 
     def __getstate__(self) -> dict[str, Any]:

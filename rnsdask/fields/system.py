@@ -139,10 +139,12 @@ class PrimeFields(FiniteFields):
                 )
             if not is_prime(p):
                 raise ValueError(f"{p} (position {i}) is not a prime, so it makes no field")
+        if not values:
+            raise ValueError("prime fields need at least one prime, got none")
         if len(set(values)) < len(values):
             twice = next(p for p, count in Counter(values).items() if count > 1)
             raise ValueError(f"the prime {twice} is given more than once")
-        return fields_of(WideModuli(values) if max(values, default=0) > MODULUS_MAX else ModuliSet(values))
+        return fields_of(WideModuli(values) if max(values) > MODULUS_MAX else ModuliSet(values))
 
     def mismatch(self, other: "PrimeFields") -> str:
         """Text of the error for elements of other fields, with both sets of primes."""

@@ -228,7 +228,7 @@ def test_fields_are_values() -> None:
         ([2**32 + 17], "4294967313 .* is not a prime"),
         ([2**64 + 13], "is out of bounds: primes are from 2 to"),
         ([7, 5, 7], "the prime 7 is given more than once"),
-        ([], "at least one"),
+        ([], "prime fields need at least one prime, got none"),
     ):
         with pytest.raises(ValueError, match=message):
             rd.PrimeFields(primes)
