@@ -22,6 +22,60 @@ SCRIPTS = Path(__file__).resolve().parent
 FOLDERS = SCRIPTS, SCRIPTS / "papers"
 OF_A_RUN = ("date", "commit", "load")  # in the record of the machine
 
+HEADINGS = {
+    "bench_arith.py": "Arithmetic, comparison, division, scans",
+    "bench_chunks.py": "Arrays in chunks",
+    "bench_convolve.py": "Convolution",
+    "bench_costs.py": "Calls that may cost more than they seem",
+    "bench_fermat.py": "Fermat fields",
+    "bench_groups.py": "Sums and maxima of groups",
+    "bench_interval_rns.py": "Additions with intervals, and the paper's",
+    "bench_jobs.py": "Whole commands",
+    "bench_linalg.py": "Linear algebra",
+    "bench_long_numbers.py": "Few long numbers",
+    "bench_modular.py": "Ways to multiply residues",
+    "bench_ntt.py": "Number-theoretic transforms",
+    "bench_paper.py": "MAX by published methods",
+    "bench_peers.py": "Beside gmpy2, python-flint and NumPy",
+    "bench_pipelines.py": "Whole pipelines, and power series",
+    "bench_positional.py": "Positional numbers",
+    "bench_positional_variants.py": "Other forms of positional numbers",
+    "bench_products.py": "Products by transforms",
+    "bench_protocols.py": "Workers that exchange chunks",
+    "bench_reduce.py": "MAX, MIN and SUM in memory",
+    "bench_reduce.py zarr": "MAX, MIN and SUM of a store",
+    "bench_resultant.py": "A resultant, step by step",
+    "bench_scaling.py": "More and more workers",
+    "bench_sparse.py": "Sparse matrices",
+    "bench_starts.py": "Starts of commands",
+    "bench_storage.py": "Reading a store",
+    "bench_trees.py": "Batch gcd and modular products",
+}
+"""The heading of each script, or of a script with its first argument."""
+
+CAPTIONS = {
+    "summary": "One thread, and the GPU if any, beside the quickest of gmpy2, python-flint and NumPy.",
+    "times": "MAX by rnsdask, by published methods and by a plain read of the same residues.",
+    "scaling": "Speedup by more workers of a Dask cluster.",
+    "fermat": "Transforms of Fermat fields, beside those of small primes.",
+    "interval-rns": "Additions of signed numbers with intervals, beside GMP's.",
+    "gains": "Published methods and rnsdask beside one another.",
+    "refinement": "Steps that bound X = 1, by published methods and here.",
+    "peers": "Every library's time divided by rnsdask's on one thread.",
+}
+"""What each picture shows, in the order of a page."""
+
+FACTS = {
+    "cpu": "CPU",
+    "gpu": "GPU",
+    "gpu_memory_GiB": "GPU memory, GiB",
+    "cuda_driver": "CUDA of the driver",
+    "cuda_runtime": "CUDA that kernels are compiled with",
+    "driver": "driver of the GPU",
+    "system": "operating system",
+}
+"""What a page calls facts of a machine; the others are names of libraries."""
+
 INDEX = """# Machines side by side
 
 The table shows MAX on each machine; the pages of the machines have all else. To measure another one:
@@ -144,29 +198,36 @@ def index_lines(result: dict[str, Any], stem: str) -> list[str]:
 
 def page(result: dict[str, Any], stem: str) -> str:
     """The page of one machine."""
-    lines = [
-        f"# {machine_name(result['machine'])}",
-        "",
-        "[All machines, and what is measured how](README.md)",
-        "",
-    ]
-    lines += ["| | |", "|---|---|", *(f"| {k} | {v} |" for k, v in result["machine"].items()), ""]
+    lines = [f"# {machine_name(result['machine'])}", ""]
+    drawn = {name for run in result["runs"] for name in view_of(run).plots(run.get("rows", []))}
+    for name in sorted(drawn, key=list(CAPTIONS).index):
+        lines += [f"![{CAPTIONS[name]}]({stem}-{name}.svg)", "", CAPTIONS[name], ""]
+    lines += ["[All machines, and what is measured how](README.md)", "", "## The machine", ""]
+    facts = [f"| {FACTS.get(name, name)} | {value} |" for name, value in result["machine"].items()]
+    lines += ["| | |", "|---|---|", *facts, ""]
     for run in result["runs"]:
-        lines += section(run, stem)
+        lines += section(run)
     return "\n".join(lines).rstrip() + "\n"
 
 
-def section(run: dict[str, Any], stem: str) -> list[str]:
-    """The heading, plots and tables of one run."""
-    lines = [f"## {run['script']} {run['arguments']}".rstrip(), "", purpose(run["script"]), ""]
-    rows, view = run.get("rows", []), view_of(run)
+def heading(run: dict[str, Any]) -> str:
+    """What a run measured, in words; the name of a script that is gone."""
+    script, arguments = run["script"], run["arguments"].split()
+    words = HEADINGS.get(" ".join([script, *arguments[:1]])) or HEADINGS.get(script, script)
+    return f"{words}, one thread" if arguments[-2:] == ["--threads", "1"] else words
+
+
+def section(run: dict[str, Any]) -> list[str]:
+    """The heading and tables of one run."""
+    lines = [f"## {heading(run)}", "", purpose(run["script"]), ""]
+    command = f"`{run['script']} {run['arguments']}".rstrip() + "`"
     if run["outcome"] != "done":
-        return [*lines, f"**{run['outcome']}**", ""]
+        return [*lines, f"{command}: **{run['outcome']}**", ""]
     facts = ", ".join(f"{name} {run['machine'][name]}" for name in OF_A_RUN if name in run["machine"])
-    lines += [f"{facts}, {run['seconds']:.0f} s in all, {run['warm_ups']} warm-up.", ""]
-    lines += [f"![{name}]({stem}-{name}.svg)\n" for name in view.plots(rows)]
-    for name, table in tables_of(view.tables(rows)).items():
-        lines += [*([f"**{name}**", ""] if name else []), *markdown(table), ""]
+    lines += [f"{command}: {facts}, {run['seconds']:.0f} s in all, {run['warm_ups']} warm-up.", ""]
+    for name, table in tables_of(view_of(run).tables(run.get("rows", []))).items():
+        lines += [f"**{name[0].upper()}{name[1:]}**", ""] if name else []
+        lines += [*markdown([{key.replace("_", " "): row[key] for key in row} for row in table]), ""]
     return lines
 
 

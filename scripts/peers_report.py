@@ -31,7 +31,48 @@ def with_quickest(table: Row) -> Row:
 
 def plots(rows: list[Row]) -> dict[str, Callable[[], Any]]:
     timed = [row for row in rows if row.get("by_rnsdask") and row["threads"] == 1]
-    return {"peers": lambda: draw_peers(timed)} if timed else {}
+    found: dict[str, Callable[[], Any]] = {"peers": lambda: draw_peers(timed)} if timed else {}
+    return found | ({"summary": lambda: draw_summary(timed)} if gains(timed) else {})
+
+
+def gains(rows: list[Row]) -> dict[str, dict[str, float]]:
+    """The quickest other library's time by this package's, for each length and processor, by operation."""
+    found: dict[str, dict[str, float]] = {}
+    for table, operation in dict.fromkeys((row["table"], row["operation"]) for row in rows):
+        times = {r["library"]: r["ms"] for r in rows if (r["table"], r["operation"]) == (table, operation)}
+        peers = [times[name] for name in times if not name.startswith("rnsdask")]
+        size, _, bits = table.rpartition(" of ")
+        name = f"{operation}, {size.removesuffix(' matrices')}" if "matrices" in size else operation
+        for own in ("rnsdask", "rnsdask, GPU"):
+            if peers and own in times:
+                series = bits + own.removeprefix("rnsdask")
+                found.setdefault(series, {})[name] = min(peers) / times[own]
+    return found
+
+
+def draw_summary(rows: list[Row]) -> Any:
+    """How many times as fast as the quickest other library; narrow enough for a telephone."""
+    from matplotlib.figure import Figure
+
+    series = gains(rows)
+    operations = list(dict.fromkeys(name for values in series.values() for name in values))
+    height = 0.8 / len(series)
+    figure = Figure(figsize=(4.8, 1.2 + 0.14 * len(operations) * (1 + len(series))), layout="constrained")
+    axes = figure.subplots()
+    for k, (name, values) in enumerate(series.items()):
+        at = [operations.index(operation) + (k - (len(series) - 1) / 2) * height for operation in values]
+        bars = axes.barh(at, [value - 1 for value in values.values()], height, left=1, label=name)
+        axes.bar_label(
+            bars, [f"{float(f'{value:.2g}'):g}" for value in values.values()], fontsize=7, padding=2
+        )
+    axes.axvline(1, color="0.3", linewidth=0.8)
+    axes.set_yticks(range(len(operations)), operations)
+    axes.invert_yaxis()
+    axes.set(xscale="log", xlabel="times as fast as the quickest other library")
+    axes.margins(x=0.14, y=0.02)
+    axes.xaxis.set_major_formatter("{x:g}")
+    figure.legend(loc="outside upper center", ncols=len(series), fontsize=8)
+    return figure
 
 
 def draw_peers(rows: list[Row]) -> Any:

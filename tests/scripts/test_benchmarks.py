@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import bench_all
 import benchmark_pages
 import forking
+import peers_report
 import pytest
 from benchmarking import WARM_UPS, tables_of, time_calls
 
@@ -94,7 +96,7 @@ def test_bench_all(name: str, kind: str, tmp_path: Path, monkeypatch: pytest.Mon
         assert run["machine"]["commit"]
         assert run["machine"]["date"]
     page = benchmark_pages.page(result, path.stem)
-    assert page.count(f"## {name}.py") == len(result["runs"])
+    assert page.count(f"\n`{name}.py") == len(result["runs"])
     if benchmark_pages.can_draw():
         assert path.with_suffix(".md").read_text() == page
         plots = {p.name for p in tmp_path.glob("*.svg")}
@@ -111,6 +113,31 @@ def test_bench_all_starts_by_its_path() -> None:
 def test_committed_pages_are_those_of_the_results() -> None:
     for path, text in benchmark_pages.pages_of(RESULTS).items():
         assert path.read_text(encoding="utf-8") == text, f"{path}: run scripts/bench_all.py --render"
+
+
+def test_pages_of_machines_begin_with_pictures_and_have_words_as_headings() -> None:
+    assert {path.name for path in bench_all.benchmarks(None)} <= set(benchmark_pages.HEADINGS)
+    for results in RESULTS.glob("*.json"):
+        page = results.with_suffix(".md").read_text(encoding="utf-8")
+        title, _, first, *_ = page.splitlines()
+        assert title.startswith("# ")
+        assert first.endswith(f"]({results.stem}-summary.svg)")
+        assert not re.findall(r"^#.*(?:[_/.]|--).*", page, re.MULTILINE)
+
+
+def test_gains_are_those_over_the_quickest_other_library() -> None:
+    times = {"gmpy2": 4.0, "python-flint": 3.0, "rnsdask": 2.0, "rnsdask, GPU": 0.5}
+    tables = {"9 numbers of 64 bits": "sum", "8 x 8 matrices of 64 bits": "matrix product"}
+    rows = [
+        {"table": table, "operation": operation, "library": library, "ms": ms}
+        for table, operation in tables.items()
+        for library, ms in times.items()
+    ]
+    alone = {"table": "9 numbers of 64 bits", "operation": "plain read", "library": "rnsdask", "ms": 1.0}
+    assert peers_report.gains([*rows, alone]) == {
+        "64 bits": {"sum": 1.5, "matrix product, 8 x 8": 1.5},
+        "64 bits, GPU": {"sum": 6.0, "matrix product, 8 x 8": 6.0},
+    }
 
 
 def test_committed_results_tell_no_host() -> None:
@@ -138,7 +165,10 @@ def test_rendering_draws_the_same_twice(tmp_path: Path) -> None:
     if importlib.util.find_spec("matplotlib") is None:
         pytest.skip("matplotlib is not installed")
     row = {"table": "1 number of 1 bit", "operation": "max", "threads": 1, "library": "gmpy2"}
-    rows = [row | {"ms": 2.0, "spread": 0.5, "calls": 3, "by_rnsdask": 2.0}]
+    rows = [
+        row | {"library": library, "ms": ms, "spread": 0.5, "calls": 3, "by_rnsdask": ms}
+        for library, ms in (("gmpy2", 2.0), ("rnsdask", 1.0))
+    ]
     machine = {"cpu": "A CPU", "threads": 1, "date": "today", "commit": "none"}
     run = {"script": "bench_peers.py", "arguments": "", "outcome": "done", "seconds": 1.0}
     result = {"machine": machine, "runs": [run | {"machine": machine, "warm_ups": 1, "rows": rows}]}
@@ -148,7 +178,7 @@ def test_rendering_draws_the_same_twice(tmp_path: Path) -> None:
         benchmark_pages.render(tmp_path)
         contents.append({path.name: path.read_bytes() for path in tmp_path.iterdir()})
     assert contents[0] == contents[1]
-    assert {"README.md", "a-cpu-1-threads.md", "a-cpu-1-threads-peers.svg"} <= set(contents[0])
+    assert {"README.md", "a-cpu-1-threads.md", "a-cpu-1-threads-summary.svg"} <= set(contents[0])
 
 
 def test_a_failure_is_listed() -> None:
