@@ -3,6 +3,7 @@
 import importlib.metadata
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
 import rnsdask
@@ -20,6 +22,18 @@ project = "rnsdask"
 author = "rnsdask developers"
 copyright = author  # noqa: A001  (Sphinx calls it so)
 version = release = importlib.metadata.version("rnsdask")
+
+
+def _repository_url():
+    """Return the web address of the repository that this checkout was cloned from, or None."""
+    command = ["git", "-C", str(Path(__file__).resolve().parent), "config", "--get", "remote.origin.url"]
+    found = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    # git@host:owner/name.git and https://user@host/owner/name.git, without names of users
+    parts = re.fullmatch(
+        r"(?:https://|ssh://)?(?:[^@/]*@)?([\w-]+(?:\.[\w-]+)+)[:/](.+?)(?:\.git)?\s*", found.stdout
+    )
+    return f"https://{parts[1]}/{parts[2]}" if parts else None
+
 
 extensions = [
     "myst_nb",
@@ -51,7 +65,7 @@ toc_object_entries_show_parents = "hide"
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and output are not code
 
 html_theme = "pydata_sphinx_theme"
-html_title = "rnsdask"
+html_title = f"{project} {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
@@ -61,6 +75,11 @@ html_theme_options = {
     "footer_end": [],
     "footer_start": ["copyright"],
     "header_links_before_dropdown": 7,
+    "icon_links": [
+        {"name": "Repository", "url": url, "icon": "fa-solid fa-code-branch"}
+        for url in [_repository_url()]
+        if url
+    ],
     "navbar_align": "left",
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
@@ -71,6 +90,7 @@ html_sidebars = {"index": [], "changelog": []}
 _HELP_COLUMNS = 80
 _ARRAYS = ("RNSArray", "IntervalRNSArray", "PositionalArray", "FieldArray")
 _DOCS = Path(__file__).resolve().parent
+_MACHINES = {f"benchmarks/{path.stem}" for path in _DOCS.glob("benchmarks/*.json")}
 _logger = logging.getLogger(__name__)
 
 
@@ -154,6 +174,57 @@ def _reread_help_texts(_app, _env, _added, _changed, _removed):
     return ["commands"]
 
 
+class _WordsOfReaders(SphinxTransform):
+    """Enter readers' words into the index, whose entries the search ranks above words of the text.
+
+    `<!-- index: WORD, ... -->`, which GitHub does not show, enters words for the section or the row of a
+    table where it stands. The tables of "How do I ...?" enter their tasks, and what other libraries call
+    them; their examples link to the pages of functions.
+    """
+
+    default_priority = 800  # before domains collect the index
+
+    def apply(self) -> None:
+        for comment in list(self.document.findall(nodes.raw)):
+            if found := re.fullmatch(r"<!-- index:\s+(.*?)\s+-->\s*", comment.astext(), re.DOTALL):
+                comment.replace_self(self._entries(comment, re.split(r",\s*", found[1])))
+        if self.env.docname == "how-do-i":
+            for row in self.document.findall(nodes.row):
+                if isinstance(row.parent, nodes.tbody):
+                    self._enter_task(row)
+
+    def _enter_task(self, row):
+        task, *_, elsewhere = row.children
+        words = [re.sub("^(an?|the) ", "", task.astext().partition(",")[0])]
+        names = (re.match(r"[\w.]{3,}", name.astext()) for name in elsewhere.findall(nodes.literal))
+        if len(row) == 4:  # task, example, what it gives, what others call it
+            words += [name[0] for name in names if name]
+        for code in list(row.findall(nodes.literal)):
+            if function := re.match(r"rd\.([\w.]+)\(", code.astext()):
+                target = f"rnsdask.{function[1]}"
+                link = addnodes.pending_xref("", refdomain="py", reftype="obj", reftarget=target)
+                link["refdoc"] = self.env.docname
+                code.replace_self(link)
+                link += code
+        task.insert(0, self._entries(task, words))
+
+    def _entries(self, node, words):
+        """Return index entries that lead to the row or the section of a node, or to the top of its page."""
+        while not isinstance(node, nodes.row | nodes.section):
+            node = node.parent
+        if isinstance(node, nodes.row) and not node["ids"]:
+            node["names"].append("to " + node[0].astext().partition("<!--")[0])
+            self.document.set_id(node)
+        anchor = "" if isinstance(node.parent, nodes.document) else node["ids"][0]
+        return addnodes.index(entries=[("single", word, anchor, "main", None) for word in words])
+
+
+def _leave_out_of_search(app, _doctree):
+    """Keep the text of machines' pages, which are tables of figures, out of the search."""
+    if app.env.docname in _MACHINES:
+        app.env.metadata[app.env.docname]["nosearch"] = "yes"
+
+
 def _name_pages(_app, doctree):
     """Show the titles of pages where the text of a link is the name of a file, as it is on GitHub."""
     for link in doctree.findall(addnodes.pending_xref):
@@ -163,12 +234,14 @@ def _name_pages(_app, doctree):
 
 
 def setup(app: Sphinx) -> None:
-    """Register the renderer of formulas and the handlers of docstrings."""
+    """Register the renderer of formulas, the index of readers' words and the handlers of docstrings."""
+    app.add_transform(_WordsOfReaders)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
     app.connect("builder-inited", _copy_notebooks)
     app.connect("source-read", _link_notebooks)
     app.connect("source-read", _write_help_texts)
     app.connect("env-get-outdated", _reread_help_texts)
     app.connect("autodoc-process-docstring", _mark_up, priority=100)  # before numpydoc
+    app.connect("doctree-read", _leave_out_of_search)
     app.connect("doctree-read", _name_pages)
     app.connect("missing-reference", _find_member)
