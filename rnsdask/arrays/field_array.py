@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn, Self, SupportsIndex
+from typing import Any, ClassVar, Literal, NoReturn, Self, SupportsIndex
 
 import dask.array as da
 import numpy as np
@@ -14,9 +14,9 @@ from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.reductions import FieldReductions
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import rows
-from rnsdask.core.moduli import as_bool, fewest_moduli
+from rnsdask.core.moduli import fewest_moduli
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.system import FiniteFields, PrimeFields
+from rnsdask.fields.system import FiniteFields, PrimeFields, centring_offset
 from rnsdask.lazy import convert, functions, powers
 from rnsdask.lazy import fields as lazy_fields
 from rnsdask.lazy.elementwise import refuse
@@ -114,21 +114,38 @@ class FieldArray(FieldReductions, NumberArray):
             raise TypeError(f"from_rns takes PrimeFields or a FermatField, got {type(fields).__name__}")
         return cls(convert.words_in(x, fields), fields)
 
-    def lift(self, signed: bool = False) -> RNSArray:
+    def lift(self, signed: bool = False, half: Literal["up", "down"] | None = None) -> RNSArray:
         """Return the integers from 0 to M - 1, or with `signed` around 0, that represent the elements.
 
-        For primes below 2**32 the result has the same residues, with the primes as the moduli set; for others
-        and for a Fermat field it has the fewest 32-bit moduli. Lazy if this array is.
+        For primes below 2**32 the result has the same residues, with the primes as the moduli set, unless
+        `half` gives a range that these do not have; for others and for a Fermat field it has the fewest
+        32-bit moduli. Lazy if this array is.
+
+        Parameters
+        ----------
+        half : {"up", "down"}, optional
+            With `signed`, where programs differ: whether the element ``M // 2`` is positive, as by
+            ``x > M // 2`` in OpenFHE, or negative, as by ``x >= M // 2`` in Lattigo. By default it is
+            negative only if M is even, as by ``x >= (M + 1) // 2`` in SEAL and HEonGPU.
+
+        Raises
+        ------
+        TypeError
+            If `signed` is not a bool.
+        ValueError
+            If `half` is wrong, or given without `signed`.
         """
-        signed = as_bool(signed, "signed")
-        if self._system.residue_moduli is not None:
-            return RNSArray(self._words, RNS(self._system.residue_moduli, signed))
-        greatest = self._system.value_range[1]  # p - 1
-        half = (greatest + 1) // 2 if signed else 0  # M / 2 is read as negative, as an RNS reads it
-        system = RNS(fewest_moduli(-half, greatest, signed), signed, greatest)
-        raised = RNSArray((self + half).to_residues(system.moduli), system)
-        lifted = functions.subtract(raised, half, overflow="raise")  # whatever rd.errstate sets
-        return RNSArray(lifted.residues, system.with_bound(half or greatest))
+        lowest, greatest = self._system.value_range  # 0 and M - 1
+        below = centring_offset(greatest + 1, signed, half)
+        lowest, greatest = lowest - below, greatest - below
+        moduli = self._system.residue_moduli
+        if moduli is not None and moduli.value_range(signed) == (lowest, greatest):
+            return RNSArray(self._words, RNS(moduli, bool(signed)))
+        system = RNS(fewest_moduli(lowest, greatest, bool(signed)), bool(signed))
+        raised = RNSArray((self + below).to_residues(system.moduli, overflow="wrap"), system)
+        # Sums from 0 to M - 1 may be out of range; the differences, modulo the product, are not.
+        lifted = functions.subtract(raised, below, overflow="wrap")
+        return RNSArray(lifted.residues, system.with_bound(max(greatest, below)))
 
     def to_dask_array(self) -> NoReturn:
         """Raise TypeError: Dask's functions would add and multiply integers, not elements.

@@ -441,6 +441,16 @@ def narrowed(x: Array, *, wide: Any, mode: Mode = "raise", locate: Locate = int)
     """Numbers of this system from their words in one of more moduli or bits."""
 
 
+@row("conversion", footprint=Footprint(4, 30))
+def rescale(x: Array, *, dropped: int, to_nearest: bool) -> Array:
+    """Quotients by the product of the last `dropped` primes, in the fields of the others."""
+
+
+@row("conversion", footprint=Footprint(4, 30))
+def base_extend(x: Array, *, fields: Any, offset: int) -> Array:
+    """Elements of other prime fields of the integers from ``-offset`` to ``M - 1 - offset``."""
+
+
 @row("conversion")
 def from_decimal(limbs: Array, *, signed: bool) -> Array:
     """Words (rows, N) from limbs of 9 decimal digits, uint32 (L, N), in NumPy."""

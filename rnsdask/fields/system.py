@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, is_any, kernels_of
 from rnsdask.constants import forward_constants, wide_forward_constants
-from rnsdask.core.errors import RNSOverflowError, abbreviate
+from rnsdask.core.errors import RNSOverflowError, abbreviate, brief
 from rnsdask.core.layout import as_matrix, check_residue_array
-from rnsdask.core.moduli import LIMB_BITS, MODULUS_MAX, ModuliSet, as_integer
+from rnsdask.core.moduli import LIMB_BITS, MODULUS_MAX, ModuliSet, as_bool, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Locate
 from rnsdask.core.primes import is_prime, root_of_unity
@@ -407,6 +407,19 @@ def _residues_of_words(words: NDArray[Any], primes: tuple[int, ...]) -> NDArray[
         np.remainder(sizes, np.uint64(p), out=row)
         np.subtract(np.uint64(p), row, out=row, where=negative & (row != 0))
     return residues
+
+
+def centring_offset(product: int, signed: bool, half: str | None) -> int:
+    """Number of elements, of `product` ones, that are read as negative: the integers begin at minus it.
+
+    Raises the errors of :meth:`.FieldArray.lift` for its arguments.
+    """
+    signed = as_bool(signed, "signed")
+    if half not in (None, "up", "down"):
+        raise ValueError(must("half", f"be 'up' or 'down', got {brief(half)}"))
+    if half is not None and not signed:
+        raise ValueError("half= is for signed=True: integers from 0 to M - 1 have no half")
+    return (product + {None: 0, "up": -1, "down": 1}[half]) // 2 if signed else 0
 
 
 def fields_of(moduli: ModuliSet | WideModuli) -> PrimeFields:

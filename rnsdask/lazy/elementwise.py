@@ -143,12 +143,13 @@ def map_entry(
         if entry.located:
             options["locate"] = ALONE.flat_index
         return entry.call(*blocks, system=system, **options)
-    words = count * (result or system).rows + (entry.overflows and mode == "flag")
+    made = result or system
+    words = count * made.rows + (entry.overflows and mode == "flag")
     return map_chunks(
         run_entry,
         *blocks,
         rows=words if row.gives is None else None,
-        dtype=row.gives,
+        dtype=made.word_dtype if row.gives is None else row.gives,
         located=entry.located,
         operation=row.name,
         system=system,

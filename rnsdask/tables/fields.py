@@ -7,6 +7,7 @@ from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.table import Entry, table
 from rnsdask.fields import (
     arithmetic,
+    base_change,
     convolution,
     fermat_arithmetic,
     fermat_convolution,
@@ -54,6 +55,8 @@ ANY_PRIME_FIELDS = ANY_FIELDS | table(
     Entry(rows.lu, "rnsdask.lazy.elimination:lu"),
     Entry(rows.transform, ntt.transform),
     Entry(rows.twiddled, ntt.twiddled),
+    Entry(rows.rescale, base_change.rescale),
+    Entry(rows.base_extend, base_change.base_extend),
 )
 """Operations on elements of prime fields of either width."""
 

@@ -1,0 +1,90 @@
+"""Chunks of elements under fewer or other primes: rescaling and base extension. No Dask in here.
+
+Both read an element as an integer x, and are exact. Division by several primes, one after another, rounds
+down as division by their product does: ``floor(floor(x / p) / q) = floor(x / (p q))``.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.core import rows
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
+from rnsdask.core.wide_moduli import WideModuli
+from rnsdask.fields.system import PrimeFields, fields_of
+
+# Words that are rescaled at a time: on a CPU they stay in its cache, on a GPU they take longer than a launch.
+_CPU_WORDS, _GPU_WORDS = 2**17, 2**26
+
+
+@lru_cache(CACHED_SETS)
+def some_fields(primes: tuple[int, ...]) -> PrimeFields:
+    """Fields of some primes of other fields; the same ones have the same constants of kernels."""
+    return fields_of(WideModuli(primes) if max(primes) > MODULUS_MAX else ModuliSet(primes))
+
+
+def rescale(words: Array, dropped: int, to_nearest: bool, system: PrimeFields) -> Array:
+    """Divide by the product d of the last `dropped` primes, rounded down, or ``to_nearest`` with halves up.
+
+    The result has the other primes. It does not depend on which integer, modulo the product of all primes,
+    an element is read as: the quotients differ by a multiple of the product of the others.
+    """
+    matrix = as_matrix(words)
+    kept = some_fields(system.primes[:-dropped])
+    out = np.empty_like(matrix, shape=(kept.rows, matrix.shape[1]), dtype=kept.word_dtype, order="C")
+    budget = _CPU_WORDS if isinstance(matrix, np.ndarray) else _GPU_WORDS
+    step = max(1, budget // system.rows)
+    half = system.column(some_fields(system.primes[-dropped:]).moduli.product // 2)
+    # In full, as kernels add arrays faster than a number.
+    halves = np.repeat(np.asarray(half, like=matrix), min(step, matrix.shape[1]), axis=1)
+    for first in range(0, matrix.shape[1], step):
+        part, fields = matrix[:, first : first + step], system
+        if to_nearest:
+            part = fields.apply(rows.add, part, halves[:, : part.shape[1]])
+        for _ in range(dropped):
+            part, fields = _divide_by_last(part, fields)
+        out[:, first : first + step] = part
+    return out.reshape(kept.rows, *words.shape[1:])
+
+
+def _divide_by_last(words: Array, system: PrimeFields) -> tuple[Array, PrimeFields]:
+    """Quotients (n - 1, N) of elements (n, N) by the last prime, rounded down, and their fields."""
+    kept, last = some_fields(system.primes[:-1]), system.primes[-1]
+    remainders = np.empty_like(words, shape=(kept.rows, words.shape[1]), dtype=kept.word_dtype, order="C")
+    for row, p in zip(remainders, kept.primes, strict=True):
+        row[...] = _remainders(words[-1], last, p)
+    multiples = kept.apply(rows.subtract, words[:-1].astype(kept.word_dtype, copy=False), remainders)
+    inverse = kept.column(pow(last, -1, kept.moduli.product))
+    return kept.apply(rows.multiply, multiples, inverse), kept
+
+
+def _remainders(x: Array, bound: int, p: int) -> Array:
+    """Remainders modulo p of words below a bound."""
+    if bound <= p:
+        return x
+    p_word = x.dtype.type(p)
+    return np.minimum(x, x - p_word) if bound <= 2 * p else x % p_word  # x - p wraps around if it is negative
+
+
+def base_extend(words: Array, fields: PrimeFields, offset: int, system: PrimeFields) -> Array:
+    """Elements of other `fields` that the integers from ``-offset`` to ``M - 1 - offset`` stand for.
+
+    M is the product of the primes of `system`. Rows of common primes are copied.
+    """
+    matrix = as_matrix(words)
+    own = {p: i for i, p in enumerate(system.primes)}
+    new = [i for i, p in enumerate(fields.primes) if p not in own]
+    out = np.empty_like(matrix, shape=(fields.rows, matrix.shape[1]), dtype=fields.word_dtype, order="C")
+    for row, p in zip(out, fields.primes, strict=True):
+        if p in own:
+            row[...] = matrix[own[p]]
+    if new and matrix.shape[1]:
+        if offset:
+            matrix = system.apply(rows.add, matrix, system.column(offset))
+        others = some_fields(tuple(fields.primes[i] for i in new))
+        found = others.words_of_limbs(system.limbs_of(matrix), False, int)
+        out[new] = others.apply(rows.subtract, found, others.column(offset)) if offset else found
+    return out.reshape(fields.rows, *words.shape[1:])
