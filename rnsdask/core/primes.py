@@ -110,3 +110,17 @@ def root_of_unity(length: int, prime: int) -> int:
     factors = prime_factors(length)
     x = next(x for x in count(1) if all(pow(x, (prime - 1) // q, prime) != 1 for q in factors))
     return pow(x, (prime - 1) // length, prime)
+
+
+def logarithm_of_root(root: int, base: int, order: int, prime: int) -> int:
+    """The k below `order`, a power of two, with ``base**k = root``, of two of its roots; base is primitive.
+
+    S. Pohlig and M. Hellman, "An improved algorithm for computing logarithms over GF(p)", 1978: bit by bit.
+    """
+    k, rest, factor = 0, root, pow(base, -1, prime)
+    for bit in range(order.bit_length() - 1):
+        if pow(rest, order >> bit + 1, prime) != 1:
+            k |= 1 << bit
+            rest = rest * factor % prime
+        factor = factor * factor % prime
+    return k

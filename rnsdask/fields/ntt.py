@@ -123,6 +123,44 @@ def twiddled(words: Array, moduli: Moduli, length: int, first: int, inverse: boo
     return multiplied(words, factors, first, _product(moduli))
 
 
+# ---- other roots and orders -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Places:
+    """Order of the values of transforms of one length N, in which another root and bits reversed put them.
+
+    `exponents` are those of the root of each field, or of one for all rows of words, as a power of its root
+    of order N, or 2N of negacyclic transforms: ``X_j`` by ``w**k`` is ``X_(k j)`` by w.
+    """
+
+    exponents: tuple[int, ...]
+    negacyclic: bool
+    is_reversed: bool
+
+    def place(self, words: Array, axis: int, inverse: bool) -> Array:
+        """Bring values (rows, *shape) along an axis to these places; with `inverse`, back from them."""
+        length = words.shape[axis + 1]
+        indices = _reversed_bits(length) if self.is_reversed else np.arange(length)
+        out = np.empty_like(words, order="C")
+        exponents = self.exponents * (len(words) if len(self.exponents) == 1 else 1)
+        found: dict[int, Array] = {}
+        for row, result, k in zip(words, out, exponents, strict=True):
+            if k not in found:
+                own = (k * (2 * indices + 1) // 2 if self.negacyclic else k * indices) % length
+                found[k] = np.asarray(np.argsort(own) if inverse else own, like=words)
+            result[...] = row.take(found[k], axis=axis)
+        return out
+
+
+def _reversed_bits(length: int) -> NDArray[np.int64]:
+    """Indices below a power of two with their bits in reversed order."""
+    indices = np.zeros(1, dtype=np.int64)
+    while len(indices) < length:
+        indices = np.concatenate([2 * indices, 2 * indices + 1])
+    return indices
+
+
 def _product(moduli: Moduli) -> Callable[[Array, Array], Array]:
     if isinstance(moduli, WideModuli):
         fields = fields_of(moduli)

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
 import gmpy2
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, is_any, kernels_of
-from rnsdask.constants import forward_constants, wide_forward_constants
+from rnsdask.constants import forward_constants, progressions, wide_forward_constants
 from rnsdask.core.errors import RNSOverflowError, abbreviate, brief
 from rnsdask.core.layout import as_matrix, check_residue_array
 from rnsdask.core.moduli import LIMB_BITS, MODULUS_MAX, ModuliSet, as_bool, as_integer
@@ -169,7 +169,7 @@ class PrimeFields(FiniteFields):
         """The primes, each the modulus and the number of elements of a field."""
         return self.moduli.moduli
 
-    def roots(self, length: SupportsIndex) -> tuple[int, ...]:
+    def roots(self, length: SupportsIndex, minimal: bool = False) -> tuple[int, ...]:
         """Primitive roots of unity of one order, one for each field.
 
         The root of order N modulo p is ``x**((p - 1) / N)`` for the least x that gives a primitive one. So if
@@ -179,6 +179,9 @@ class PrimeFields(FiniteFields):
         ----------
         length
             The order N, positive: the least power of the root that is 1.
+        minimal : bool
+            Whether the root is the least of all primitive ones instead, as in SEAL, OpenFHE and HEonGPU; it
+            is found among all N powers of one.
 
         Raises
         ------
@@ -194,7 +197,8 @@ class PrimeFields(FiniteFields):
                     f"the field modulo {p} has no primitive root of unity of order {abbreviate(order)}, "
                     f"which does not divide {p - 1}"
                 )
-        return tuple(root_of_unity(order, p) for p in self.moduli)
+        find = _least_root if minimal else root_of_unity
+        return tuple(find(order, p) for p in self.moduli)
 
     @property
     def rows(self) -> int:
@@ -394,6 +398,13 @@ class WidePrimeFields(PrimeFields, has_own_stores=False):
         """Fault of an element's residues, for an error."""
         row = next(i for i, (word, p) in enumerate(zip(words, self.primes, strict=True)) if word >= p)
         return f"has the residue {words[row]}, which is not below its prime {self.primes[row]} (row {row})"
+
+
+@lru_cache(4096)
+def _least_root(order: int, p: int) -> int:
+    """The least primitive root of unity of an order modulo p."""
+    powers = progressions([1], [root_of_unity(order, p)], order, [p])[0]
+    return int(powers[np.gcd(np.arange(order), order) == 1].min())
 
 
 def _residues_of_words(words: NDArray[Any], primes: tuple[int, ...]) -> NDArray[np.uint64]:

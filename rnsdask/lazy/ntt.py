@@ -8,24 +8,31 @@ parts: Dask's ``rechunk`` turns arrays (n, *batch, K, C) from chunks of rows int
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, SupportsIndex
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, SupportsIndex, TypeAlias
 
 import dask.array as da
 
 from rnsdask.backend import Array, naming_gpu_memory, to_backend
 from rnsdask.core import rows
 from rnsdask.core.axes import axis_index
+from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
+from rnsdask.core.primes import logarithm_of_root
 from rnsdask.core.rows import Row
-from rnsdask.fields.ntt import FourStep
-from rnsdask.fields.system import FiniteFields
+from rnsdask.core.ways import must
+from rnsdask.fields.ntt import FourStep, Places
+from rnsdask.fields.system import FiniteFields, PrimeFields
 from rnsdask.lazy.chunks import by_tasks, rechunk
 from rnsdask.lazy.elementwise import map_entry
 from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.one_task import fits_one_task, in_one_task
 from rnsdask.lazy.operands import N, find_lengths, make_like
+
+Root: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
+Order: TypeAlias = Literal["natural", "bit-reversed"]
 
 EXCHANGES = 3
 """How often a transform in steps moves all words between chunks."""
@@ -106,7 +113,14 @@ def _order(words: Array, *, steps: FourStep) -> Array:
     return steps.ordered(words)
 
 
-def ntt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
+def ntt(
+    f: N,
+    axis: SupportsIndex = -1,
+    negacyclic: bool = False,
+    *,
+    root: Root | None = None,
+    order: Order = "natural",
+) -> N:
     """Number-theoretic transform along an axis: ``X_j`` is the sum of ``x_i w**(i j)``, in each field.
 
     Element-wise products of transforms are the transforms of cyclic convolutions, or with `negacyclic` of
@@ -121,9 +135,16 @@ def ntt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
         of a cluster on their disks.
     axis : int
         The axis, of a length N that is a power of two; w is the root of unity of order N from
-        ``f.system.roots(N)``. Input and output are in natural order.
+        ``f.system.roots(N)``. The input is in natural order.
     negacyclic : bool
         Whether ``X_j`` is the sum of ``x_i psi**(i (2 j + 1))`` instead, where psi is the root of order 2N.
+    root : int or sequence of int, optional
+        Another primitive root in the place of w, or of psi with `negacyclic`: one for each field. SEAL,
+        OpenFHE and HEonGPU take ``f.system.roots(2 * N, minimal=True)``.
+    order : {"natural", "bit-reversed"}
+        Order of the values: ``X_j`` is at j, or where the bits of j are reversed, as these libraries and
+        Lattigo have it (docs/homomorphic-encryption.md). Except for natural order and the usual root, chunks
+        along the axis are joined to one.
 
     Returns
     -------
@@ -133,22 +154,31 @@ def ntt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
     Raises
     ------
     TypeError
-        If `f` is not a FieldArray, or `negacyclic` is not a bool.
+        If `f` is not a FieldArray, `negacyclic` is not a bool, or a root is not an integer.
     ValueError
         If the length is not a power of two, or if it, or twice the length with `negacyclic`, does not divide
-        p - 1 for each prime p (the message names the first such p); AxisError, a ValueError, if the axis is
-        out of range.
+        p - 1 for each prime p (the message names the first such p); if there is not a root for each field, or
+        one is not of that order; if `order` is another name; AxisError, a ValueError, if the axis is out of
+        range.
     """
-    found: N = _transform("ntt", f, axis, negacyclic, inverse=False)
+    found: N = _transform("ntt", f, axis, negacyclic, root, order)
     return found
 
 
-def intt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
+def intt(
+    f: N,
+    axis: SupportsIndex = -1,
+    negacyclic: bool = False,
+    *,
+    root: Root | None = None,
+    order: Order = "natural",
+) -> N:
     """Inverse of :func:`ntt`: ``x_i`` is the sum of ``X_j w**(-i j)`` divided by N, in each field.
 
-    With `negacyclic`, ``x_i`` is the sum of ``X_j psi**(-i (2 j + 1))`` divided by N.
+    With `negacyclic`, ``x_i`` is the sum of ``X_j psi**(-i (2 j + 1))`` divided by N. `root` and `order` are
+    those of the transform that is given.
     """
-    found: N = _transform("intt", f, axis, negacyclic, inverse=True)
+    found: N = _transform("intt", f, axis, negacyclic, root, order)
     return found
 
 
@@ -167,6 +197,47 @@ def check_transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool) ->
     return k
 
 
+def _places_of(system: FiniteFields, length: int, negacyclic: bool, root: Any, order: str) -> Places | None:
+    """Check a root and an order; return the places of values in them, None for the usual ones."""
+    if order not in ("natural", "bit-reversed"):
+        raise ValueError(must("order", f"be 'natural' or 'bit-reversed', got {brief(order)}"))
+    own = system.roots(2 * length if negacyclic else length)
+    given: Sequence[Any] = own if root is None else root if isinstance(root, Sequence) else (root,)
+    if len(given) != len(own):
+        rule = f"be one primitive root for each of the {len(own)} fields, got {len(given)}"
+        raise ValueError(must("root", rule))
+    primes = system.primes if isinstance(system, PrimeFields) else (system.modulus,)
+    roots = tuple(as_integer(value, "root") for value in given)
+    exponents = tuple(map(_exponent_of, roots, own, (length * (1 + negacyclic),) * len(own), primes))
+    if order == "natural" and set(exponents) == {1}:
+        return None
+    return Places(exponents, negacyclic, order == "bit-reversed")
+
+
+def _exponent_of(root: int, own: int, order: int, p: int) -> int:
+    """Exponent of the system's own root of unity of an order, to which a given one is its power."""
+    if root == own:
+        return 1
+    if not (0 < root < p and (pow(root, order // 2, p) == p - 1 if order > 1 else root == 1)):
+        raise ValueError(
+            f"root {abbreviate(root)} is not a primitive root of unity of order {order} modulo "
+            f"{abbreviate(p)}; f.system.roots({order}) has one for each field"
+        )
+    return logarithm_of_root(root, own, order, p)
+
+
+def _place(words: Any, axis: int, places: Places, inverse: bool) -> Any:
+    """Bring the values of transforms, in any chunks, to places along an axis, or back from them."""
+    if isinstance(words, da.Array):
+        words = rechunk(words, {axis + 1: -1})
+    options: dict[str, Any] = {"places": places, "axis": axis, "inverse": inverse}
+    return map_chunks(_placed, words, rows=len(words), dtype=words.dtype, token="field-ntt-places", **options)
+
+
+def _placed(words: Array, *, places: Places, **options: Any) -> Array:
+    return places.place(words, **options)
+
+
 def _bytes_of_lines(words: da.Array, axis: int) -> int:
     """Bytes of the words of a chunk whose lines along an axis are whole."""
     longest = [max(lengths, default=0) for lengths in words.chunks]
@@ -175,22 +246,30 @@ def _bytes_of_lines(words: da.Array, axis: int) -> int:
     return nbytes
 
 
-def _transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inverse: bool) -> Any:
-    k = check_transform(name, f, axis, negacyclic)
+def _transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, root: Any, order: str) -> Any:
+    k, inverse = check_transform(name, f, axis, negacyclic), name == "intt"
     words, system = f.words, f.system
-    how: dict[str, Any] = {"inverse": inverse, "negacyclic": negacyclic}
+    places = _places_of(system, words.shape[k + 1], negacyclic, root, order)
     chunks = words.chunks[k + 1] if isinstance(words, da.Array) else (words.shape[k + 1],)
-    if len(chunks) > 1 and fits_one_task(rows.transform.footprint, EXCHANGES, words):
-        options = {"row": rows.transform, "system": system, "axis": k, "chunks": words.chunks[1:], **how}
-        words = in_one_task(_apply_row, words, rows=system.rows, token="field-ntt", **options)
-        return make_like((f,), words, system, "raise")
-    length = chunk_length(sum(chunks), max(chunks))
-    if length < sum(chunks) and _bytes_of_lines(words, k) > JOINED_BYTES:
-        words = transform_in_chunks(words, system, k, length, **how)
-    else:
-        if len(chunks) > 1:
-            words = rechunk(words, {k + 1: -1})
-        words = map_entry(rows.transform, (words,), system, axis=k, **how)
+    if places is not None and inverse:
+        words = _place(words, k, places, inverse)
+    words = _transform_words(words, system, k, {"inverse": inverse, "negacyclic": negacyclic})
+    if places is not None and not inverse:
+        words = _place(words, k, places, inverse)
     if len(chunks) > 1:
         words = rechunk(words, {k + 1: chunks})
     return make_like((f,), words, system, "raise")
+
+
+def _transform_words(words: Any, system: FiniteFields, axis: int, how: dict[str, Any]) -> Any:
+    """Transform words (n, *shape) along an axis, whose chunks may change."""
+    chunks = words.chunks[axis + 1] if isinstance(words, da.Array) else (words.shape[axis + 1],)
+    if len(chunks) > 1 and fits_one_task(rows.transform.footprint, EXCHANGES, words):
+        options = {"row": rows.transform, "system": system, "axis": axis, "chunks": words.chunks[1:], **how}
+        return in_one_task(_apply_row, words, rows=system.rows, token="field-ntt", **options)
+    length = chunk_length(sum(chunks), max(chunks))
+    if length < sum(chunks) and _bytes_of_lines(words, axis) > JOINED_BYTES:
+        return transform_in_chunks(words, system, axis, length, **how)
+    if len(chunks) > 1:
+        words = rechunk(words, {axis + 1: -1})
+    return map_entry(rows.transform, (words,), system, axis=axis, **how)
