@@ -18,6 +18,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.ways import must
 from rnsdask.core.wide_moduli import WideModuli, moduli_of_residues
 from rnsdask.fields.ntt import interleaved, separated
+from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.inputs import ReadBySlices, convert_any, make_readable
@@ -135,6 +136,8 @@ def to_residues(
     options: dict[str, Any] = {"system": x.system, "moduli": others, "wrap": overflow == "wrap"}
     how: dict[str, Any] = {"rows": len(others), "dtype": wanted, "located": True}
     place = _axis_of(x, axis)
+    if isinstance(x.system, PrimeFields | RNS) and x.system.moduli == others:
+        return _move_first_axis(x.words.astype(wanted), place)
     first: PlainArray[np.generic] = map_chunks(_residues_block, x.words, **how, **options, wanted=wanted)
     return _move_first_axis(first, place)
 

@@ -2,10 +2,13 @@
 
 import math
 import random
+from pathlib import Path
 from typing import Any
 
+import dask.array as da
 import numpy as np
 import pytest
+import zarr
 from conftest import Processor
 
 import rnsdask as rd
@@ -161,3 +164,41 @@ def test_wrong_arguments_are_one_clear_line(call: Any, error: type[Exception], t
     with pytest.raises(error, match=text) as caught:
         call(f)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("primes", [WIDE, SMALL, [65537, 2**61 - 1]], ids=["uint64", "uint32", "mixed"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", [np.uint64, np.dtype(">u8"), np.int64])
+def test_residues_of_files_come_and_go_unchanged(
+    primes: list[int], axis: int, dtype: Any, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    if dtype == np.int64:
+        primes = [p for p in primes if p < 2**63]
+    fields = rd.PrimeFields(primes)
+    first = np.array([rng.integers(0, p, (6, 10), dtype=np.uint64) for p in primes])
+    first[:, 0, 0], first[:, 0, 1] = [p - 1 for p in primes], 0
+    given = np.moveaxis(first, 0, axis).astype(dtype, order="C")
+    np.save(tmp_path / "residues.npy", given)
+    mapped = np.load(tmp_path / "residues.npy", mmap_mode="r")
+    stored = zarr.create_array(tmp_path / "a.zarr", data=given.astype(given.dtype.newbyteorder("=")))
+    lazy = da.from_array(given, chunks=4)
+    arrays = [
+        rd.from_residues(given, fields, axis=axis),
+        rd.from_residues(mapped, fields, axis=axis),
+        rd.from_residues(mapped, fields, axis=axis, chunks=4),
+        rd.from_residues(stored, fields, axis=axis),
+        rd.from_residues(lazy, fields, axis=axis),
+    ]
+    for f in arrays:
+        assert f.words.dtype == fields.word_dtype
+        there = f.compute()
+        assert (there.residues == first).all()
+        back = f.to_residues(fields.primes, axis=axis, dtype=np.uint64)
+        assert back.dtype == np.uint64
+        assert (np.asarray(back) == given).all()
+        assert (np.asarray(f.to_residues(fields.moduli, axis=axis)) == given).all()
+    assert arrays[0].to_ints()[0, 0] == math.prod(primes) - 1
+    wrong = given.copy()
+    np.moveaxis(wrong, axis, 0)[1, 3, 4] = primes[1]
+    with pytest.raises(ValueError, match=rf"residue {primes[1]} of the number at flat index 34 .* \(row 1\)"):
+        rd.from_residues(wrong, fields, axis=axis)

@@ -132,12 +132,10 @@ def test_roots_and_orders_of_a_fermat_field() -> None:
     assert (rd.intt(found, negacyclic=True, root=root, order="bit-reversed") == f).all()
 
 
+SETS = [PRIMES, PRIMES[::-1], [PRIMES[0], 65537, PRIMES[1]], NARROW]
 ROUNDING = {
-    "SEAL, HEonGPU": (
-        homomorphic.seal_rescale,
-        [PRIMES, PRIMES[::-1], [PRIMES[0], 65537, PRIMES[1]], NARROW],
-    ),
-    "Lattigo": (homomorphic.lattigo_rescale, [PRIMES, PRIMES[::-1], [PRIMES[0], 65537, PRIMES[1]], NARROW]),
+    "SEAL, HEonGPU": (homomorphic.seal_rescale, SETS),
+    "Lattigo": (homomorphic.lattigo_rescale, SETS),
     # SwitchModulus subtracts a difference once, for a last prime up to twice the others.
     "OpenFHE": (homomorphic.openfhe_rescale, [PRIMES, PRIMES[1::-1], PRIMES[:2]]),
 }
