@@ -272,6 +272,7 @@ OWN = {
         "FermatField FieldArray linalg "
         "errstate result_system fma mulsub muladd mod_add mod_subtract mod_multiply mod_power mod_inverse "
         "isqrt factorial binomial primorial inverse ntt intt to_interleaved from_interleaved long_multiply "
+        "rescale base_extend "
         "batch_gcd product_tree remainder_tree ProductTree "
         "rational_reconstruct Fractions "
         "bit_length required_bits interval_arithmetic mixed_radix_digits fixed_point_interval to_decimal "

@@ -34,31 +34,38 @@ def rescale(words: Array, dropped: int, to_nearest: bool, system: PrimeFields) -
     """
     matrix = as_matrix(words)
     kept = some_fields(system.primes[:-dropped])
+    half = some_fields(system.primes[-dropped:]).moduli.product // 2 if to_nearest else 0
     out = np.empty_like(matrix, shape=(kept.rows, matrix.shape[1]), dtype=kept.word_dtype, order="C")
     budget = _CPU_WORDS if isinstance(matrix, np.ndarray) else _GPU_WORDS
     step = max(1, budget // system.rows)
-    half = system.column(some_fields(system.primes[-dropped:]).moduli.product // 2)
-    # In full, as kernels add arrays faster than a number.
-    halves = np.repeat(np.asarray(half, like=matrix), min(step, matrix.shape[1]), axis=1)
     for first in range(0, matrix.shape[1], step):
-        part, fields = matrix[:, first : first + step], system
-        if to_nearest:
-            part = fields.apply(rows.add, part, halves[:, : part.shape[1]])
-        for _ in range(dropped):
-            part, fields = _divide_by_last(part, fields)
+        part, fields = _divide_by_last(matrix[:, first : first + step], half, system)
+        for _ in range(1, dropped):
+            part, fields = _divide_by_last(part, 0, fields)
         out[:, first : first + step] = part
     return out.reshape(kept.rows, *words.shape[1:])
 
 
-def _divide_by_last(words: Array, system: PrimeFields) -> tuple[Array, PrimeFields]:
-    """Quotients (n - 1, N) of elements (n, N) by the last prime, rounded down, and their fields."""
-    kept, last = some_fields(system.primes[:-1]), system.primes[-1]
-    remainders = np.empty_like(words, shape=(kept.rows, words.shape[1]), dtype=kept.word_dtype, order="C")
-    for row, p in zip(remainders, kept.primes, strict=True):
-        row[...] = _remainders(words[-1], last, p)
-    multiples = kept.apply(rows.subtract, words[:-1].astype(kept.word_dtype, copy=False), remainders)
-    inverse = kept.column(pow(last, -1, kept.moduli.product))
-    return kept.apply(rows.multiply, multiples, inverse), kept
+def _divide_by_last(words: Array, half: int, system: PrimeFields) -> tuple[Array, PrimeFields]:
+    """Quotients (n - 1, N) of ``x + half`` by the last prime, rounded down, and their fields."""
+    kept, d = some_fields(system.primes[:-1]), system.primes[-1]
+    multiples = np.empty_like(words, shape=(kept.rows, words.shape[1]), dtype=kept.word_dtype, order="C")
+    last = _subtract(words[-1], -half % d, d)
+    for row, multiple, p in zip(words[:-1], multiples, kept.primes, strict=True):
+        multiple[...] = _subtract(row, _subtract(_remainders(last, d, p), half % p, p), p)
+    return kept.apply(rows.multiply, multiples, kept.column(pow(d, -1, kept.moduli.product))), kept
+
+
+def _subtract(x: Array, y: Array | int, p: int) -> Array:
+    """Differences modulo p of words below it, without the branches that random signs would mislead."""
+    if isinstance(y, int):
+        if y == 0:
+            return x
+        y = x.dtype.type(y)
+    difference = x - y  # wraps around where it is negative
+    other = difference + x.dtype.type(p)
+    has_spare_bit = p.bit_length() < 8 * x.itemsize
+    return np.minimum(difference, other) if has_spare_bit else np.where(x < y, other, difference)
 
 
 def _remainders(x: Array, bound: int, p: int) -> Array:
@@ -66,7 +73,7 @@ def _remainders(x: Array, bound: int, p: int) -> Array:
     if bound <= p:
         return x
     p_word = x.dtype.type(p)
-    return np.minimum(x, x - p_word) if bound <= 2 * p else x % p_word  # x - p wraps around if it is negative
+    return np.minimum(x, x - p_word) if bound <= 2 * p else x % p_word
 
 
 def base_extend(words: Array, fields: PrimeFields, offset: int, system: PrimeFields) -> Array:
