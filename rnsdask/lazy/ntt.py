@@ -206,7 +206,7 @@ def _places_of(system: FiniteFields, length: int, negacyclic: bool, root: Any, o
     if len(given) != len(own):
         rule = f"be one primitive root for each of the {len(own)} fields, got {len(given)}"
         raise ValueError(must("root", rule))
-    primes = system.primes if isinstance(system, PrimeFields) else (system.modulus,)
+    primes = system.primes if isinstance(system, PrimeFields) else (system.value_range[1] + 1,)
     roots = tuple(as_integer(value, "root") for value in given)
     exponents = tuple(map(_exponent_of, roots, own, (length * (1 + negacyclic),) * len(own), primes))
     if order == "natural" and set(exponents) == {1}:
