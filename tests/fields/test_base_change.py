@@ -202,3 +202,10 @@ def test_residues_of_files_come_and_go_unchanged(
     np.moveaxis(wrong, axis, 0)[1, 3, 4] = primes[1]
     with pytest.raises(ValueError, match=rf"residue {primes[1]} of the number at flat index 34 .* \(row 1\)"):
         rd.from_residues(wrong, fields, axis=axis)
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (1,)])
+def test_few_numbers_or_none(shape: tuple[int, ...]) -> None:
+    f = rd.full(shape, 1000, rd.PrimeFields([2**61 - 1, 97, 7]))
+    assert rd.rescale(f).to_ints().tolist() == np.full(shape, 143, dtype=object).tolist()
+    assert rd.rescale(f, 2).shape == rd.base_extend(f, [5, 2**32 + 15], signed=True).shape == shape

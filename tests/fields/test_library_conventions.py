@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import flint
 import numpy as np
 import pytest
 from conftest import Processor
@@ -97,6 +98,22 @@ def test_every_root_by_the_definition(negacyclic: bool) -> None:
             ]
             assert result.tolist() == expected
         assert (rd.intt(found, negacyclic=negacyclic, root=roots) == f).all()
+
+
+def test_products_in_any_order_are_flints() -> None:
+    length, fields = 256, rd.PrimeFields(PRIMES)
+    f, g = (rd.random(fields, length, seed=seed) for seed in (1, 2))
+    how: dict[str, Any] = {
+        "root": fields.roots(2 * length, minimal=True),
+        "order": "bit-reversed",
+        "negacyclic": True,
+    }
+    found = rd.intt(rd.ntt(f, **how) * rd.ntt(g, **how), **how)
+    for x, y, words, p in zip(f.words.tolist(), g.words.tolist(), found.words.tolist(), PRIMES, strict=True):
+        product = flint.nmod_poly(x, p) * flint.nmod_poly(y, p)
+        modulus = flint.nmod_poly([1, *[0] * (length - 1), 1], p)
+        expected = [int(c) for c in (product % modulus).coeffs()]
+        assert words == expected + [0] * (length - len(expected))
 
 
 @pytest.mark.parametrize("axis", [0, 1])
