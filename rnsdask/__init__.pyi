@@ -41,6 +41,8 @@ from .arrays.positional_array import PositionalArray as PositionalArray
 from .arrays.reconstruction import Fractions as Fractions
 from .arrays.reconstruction import rational_reconstruct as rational_reconstruct
 from .arrays.rns_array import RNSArray as RNSArray
+from .arrays.seal_files import read_seal as read_seal
+from .arrays.seal_files import write_seal as write_seal
 from .arrays.tables import read_parquet as read_parquet
 from .core.errors import ChangedStoreError as ChangedStoreError
 from .core.errors import CorruptChunkError as CorruptChunkError
@@ -63,6 +65,7 @@ from .interval_rns.arithmetic import interval_arithmetic as interval_arithmetic
 from .interval_rns.system import IntervalRNS as IntervalRNS
 from .lazy.base_change import base_extend as base_extend
 from .lazy.base_change import rescale as rescale
+from .io.seal import SealForm as SealForm
 from .lazy.convert import fixed_point_interval as fixed_point_interval
 from .lazy.convert import mixed_radix_digits as mixed_radix_digits
 from .lazy.convolve import convolve as convolve

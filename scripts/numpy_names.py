@@ -276,7 +276,7 @@ OWN = {
         "batch_gcd product_tree remainder_tree ProductTree "
         "rational_reconstruct Fractions "
         "bit_length required_bits interval_arithmetic mixed_radix_digits fixed_point_interval to_decimal "
-        "read_parquet FixedPointInterval IntervalEvaluation ReductionResult "
+        "read_parquet read_seal write_seal SealForm FixedPointInterval IntervalEvaluation ReductionResult "
         "RNSError RNSOverflowError StoreError ChangedStoreError CorruptChunkError IncompleteStoreError "
         "InputError JobError NumberError poly sparse typing __version__"
     ),

@@ -759,6 +759,7 @@ def _add_conversions() -> None:
         lambda v: v.x + 1,
         ("rns",),
     )
+    row("rd.write_seal", _seal_file, lambda v: v.x, ("field",))
     row("x.with_residues", lambda a: a.x.with_residues(a.x.residues), lambda v: v.x, ("rns",))
     row("x.with_bound", lambda a: a.x.with_bound(2**50), lambda v: v.x, ("rns",))
     row("x.bits", lambda a: a.x.bits, lambda _: 200, ("positional",))
@@ -869,6 +870,12 @@ def _parquet(a: Any) -> Any:
     return rd.read_parquet(a.folder / "x.parquet", "value").to_ints()
 
 
+def _seal_file(a: Any) -> Any:
+    path = a.folder / "x.seal"
+    rd.write_seal(path, a.x[None], rd.SealForm(bytes(32), False), overwrite=True)
+    return rd.read_seal(path, a.system)[0][0]
+
+
 BESIDE_NUMPYS = {
     "x + array in memory",
     "array in memory - x",
@@ -886,8 +893,8 @@ _add_conversions()
 # ---- names -------------------------------------------------------------------------------------------------
 
 WITHOUT_ARRAYS = {
-    "rd": "errstate random required_bits result_system to_decimal read_parquet long_multiply typing arange "
-    "array asarray eye full identity linspace ones zeros",
+    "rd": "errstate random required_bits result_system to_decimal read_parquet read_seal long_multiply "
+    "typing arange array asarray eye full identity linspace ones zeros",
     "poly": "",
     "linalg": "read",
     "sparse": "from_entries from_scipy read",

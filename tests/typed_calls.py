@@ -36,6 +36,7 @@ assert_type(rd.random(rd.Positional(64), (3, 4)), rd.PositionalArray)
 assert_type(
     rd.open_zarr("powers.zarr"), rd.RNSArray | rd.PositionalArray | rd.FieldArray | rd.IntervalRNSArray
 )
+assert_type(rd.read_seal(["x.seal"], [7, 11], chunks=50), tuple[rd.FieldArray, rd.SealForm])
 assert_type(rd.zeros_like(x), rd.RNSArray)
 
 # ---- operators and functions of numbers -------------------------------------------------------------------

@@ -16,6 +16,9 @@ from rnsdask.io.integer_reading import remaining_bytes
 # First bytes of a compressed stream, by the suffix of its file's name.
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
 
+ZLIB = ".zlib"
+"""A stream of zlib's without gzip's header, which other formats contain and no file's name says."""
+
 _GZIP_LEVEL = 6
 _PIECE = 2**16
 
@@ -35,11 +38,17 @@ def decompressed(stream: BinaryIO, name: str, *, by_content: bool) -> io.Buffere
     if by_content:
         begin = first_bytes(whole)
         suffix = next((suffix for suffix, magic in _MAGIC.items() if begin.startswith(magic)), None)
-    if suffix is None:
-        return whole  # type: ignore[no-any-return]
+    return whole if suffix is None else decompressed_as(whole, suffix, name)
+
+
+def decompressed_as(stream: BinaryIO, suffix: str, name: str) -> io.BufferedReader:
+    """Decompress a stream by the compression of a suffix, or of ZLIB; errors as of :func:`decompressed`."""
     if suffix == ".zst" and _zstd() is None:
         raise InputError(f"{name}: reading zstandard needs a package: pip install 'rnsdask[zstd]'")
-    read = gzip.GzipFile(fileobj=whole, mode="rb").read if suffix == ".gz" else _reader(whole, suffix)
+    if suffix == ".gz":
+        read: Callable[[int], bytes] = gzip.GzipFile(fileobj=stream, mode="rb").read
+    else:
+        read = _zlib_reader(stream) if suffix == ZLIB else _reader(stream, suffix)
     return io.BufferedReader(_Blocks(read, name))
 
 
@@ -82,6 +91,25 @@ def _reader(stream: BinaryIO, suffix: str) -> Callable[[int], bytes]:
             elif decompressor.needs_input and not (data := stream.read(_PIECE)):
                 raise EOFError("the stream is truncated")
             found = decompressor.decompress(data, size)
+        return found
+
+    return read
+
+
+def _zlib_reader(stream: BinaryIO) -> Callable[[int], bytes]:
+    """Return a function that reads one stream of zlib's, after which nothing may follow."""
+    decompressor, pending = zlib.decompressobj(), b""
+
+    def read(size: int) -> bytes:
+        nonlocal pending
+        found = b""
+        while not found and not decompressor.eof:
+            if not (pending := pending or stream.read(_PIECE)):
+                raise EOFError("the stream is truncated")
+            found = decompressor.decompress(pending, size)
+            pending = decompressor.unconsumed_tail
+        if decompressor.eof and (decompressor.unused_data or stream.read(1)):
+            raise zlib.error("bytes follow the end of the stream")
         return found
 
     return read
@@ -134,3 +162,12 @@ def compressing(stream: BinaryIO, name: str) -> AbstractContextManager[BinaryIO]
     if (zstd := _zstd()) is None:
         raise JobError("writing zstandard needs a package: pip install 'rnsdask[zstd]'")
     return zstd.ZstdFile(stream, "wb")  # type: ignore[no-any-return]
+
+
+def compress_as(data: bytes, suffix: str) -> bytes:
+    """Compress bytes by zstandard, for ``.zst``, or by zlib, for ZLIB; JobError without a library."""
+    if suffix == ZLIB:
+        return zlib.compress(data)
+    with compressing(packed := io.BytesIO(), suffix) as stream:
+        stream.write(data)
+    return packed.getvalue()
