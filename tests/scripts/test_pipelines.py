@@ -507,6 +507,35 @@ def test_wrong_feynman_integrals(integrals: dict[str, Any], tmp_path: Path) -> N
         integrals["reduce_integrals"](tmp_path, 4)
 
 
+# ---- homomorphic encryption --------------------------------------------------------------------------------
+
+
+def test_homomorphic_encryption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """TenSEAL decrypts all, SEAL's evaluator has the same bits, and a changed file or bit is found."""
+    pytest.importorskip("tenseal")
+    arguments = tmp_path, "--size", 7, "--picture", tmp_path / "errors.svg"
+    run("homomorphic.py", *arguments, monkeypatch=monkeypatch)
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in printed[:3]] == ["3 sums", "7 scaled", "3 products"]
+    assert printed[3] == "SEAL computes the same bits, 3 of each"
+    assert (tmp_path / "errors.svg").exists()
+    pipeline = runpy.run_path(str(PIPELINES / "homomorphic.py"))
+    context, values = pipeline["context_of"](tmp_path / "context"), pipeline["values_of"](7)
+    files = [tmp_path / "fresh" / f"{i}.seal" for i in range(7)]
+    primes = pipeline["primes_of"](context)
+    written = pipeline["evaluate"](tmp_path, files, primes)
+    x, form = rd.read_seal(written["products"], primes[:-1])
+    changed = np.array(x.words)
+    changed[0, 2, 0, 17] ^= 1  # the transform at a point, which changes all coefficients
+    rd.write_seal(written["products"], rd.FieldArray(changed, x.system), form, overwrite=True)
+    with pytest.raises(SystemExit, match="TenSEAL decrypts other products"):
+        pipeline["check_numbers"](context, values, written)
+    with pytest.raises(SystemExit, match="SEAL computes other products"):
+        pipeline["check_bits"](context, tmp_path, files, written)
+
+
 # ---- clusters ----------------------------------------------------------------------------------------------
 
 TINY = {
@@ -515,12 +544,16 @@ TINY = {
     "determinants": ("--size", 5, "--count", 100),
     "domino_tilings": ("--size", 6),
     "feynman_integrals": ("--size", 4),
+    "homomorphic": ("--size", 6),
     "paillier_sums": ("--size", 20, "--bits", 256),
     "partition_numbers": ("--size", 500),
     "ramanujan_tau": ("--size", 500),
     "self_avoiding_paths": ("--size", 9),
     "weak_rsa_keys": ("--size", 200, "--bits", 64),
 }
+
+
+PACKAGES = {"paillier_sums": "phe", "homomorphic": "tenseal"}
 
 
 @pytest.fixture(scope="module")
@@ -558,8 +591,8 @@ def test_on_a_cluster(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Each pipeline prints the same with --scheduler as without, and as when it finds all in the folder."""
-    if name == "paillier_sums":
-        pytest.importorskip("phe")
+    if name in PACKAGES:
+        pytest.importorskip(PACKAGES[name])
     printed = []
     for folder, more in (
         ("alone", ()),
@@ -578,8 +611,8 @@ def test_on_a_gpu(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each pipeline prints the same with --gpus 1 as without."""
-    if name == "paillier_sums":
-        pytest.importorskip("phe")
+    if name in PACKAGES:
+        pytest.importorskip(PACKAGES[name])
     printed = []
     for folder, more in (("cpu", ()), ("gpu", ("--gpus", 1))):
         run(f"{name}.py", tmp_path / folder, *TINY[name], *more, monkeypatch=monkeypatch)
