@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, SupportsIndex, TypeAlias
 
-import dask.array as da
 import numpy as np
 from dask.base import compute
 from dask.delayed import delayed
@@ -129,10 +128,10 @@ def write_seal(
         raise ValueError(f"compression must be 'none', 'zlib' or 'zstd', got {compression!r:.40}")
     if not overwrite and (there := next(filter(Path.exists, map(Path, files)), None)):
         raise JobError(f"{there} exists; overwrite=True replaces it")
-    if not isinstance(x.words, da.Array):
+    if not x._is_lazy:
         _write_files(x.words, files, form, compression)
         return
-    words = rechunk(x.words, {axis: -1 for axis in range(x.words.ndim) if axis != 1})
+    words: Any = rechunk(x.words, {axis: -1 for axis in range(x.words.ndim) if axis != 1})  # type: ignore[arg-type]
     write, first, tasks = delayed(_write_files, pure=False, traverse=False), 0, []
     for block in words.to_delayed().ravel():
         count = words.chunks[1][len(tasks)]

@@ -174,7 +174,7 @@ def _read_residues(
     limits = np.array(primes, np.uint64)[:, None]
     if (wrong := residues >= limits).any():
         place = np.unravel_index(int(wrong.argmax()), shape)
-        found, prime = residues[place], primes[place[-2]]
+        found, prime = residues[place], primes[int(place[-2])]
         where = (
             f"coefficient {place[-1]}"
             if len(shape) == 2
