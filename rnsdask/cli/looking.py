@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from rnsdask.cli.commands import Command, ComparingCommand, refuse
+from rnsdask.cli.comparing import compare_fields
 from rnsdask.cli.integers import POSITIVE, read_integer
 from rnsdask.cli.options import (
     Connection,
@@ -212,25 +213,31 @@ def compare(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Compare the integers of A with those of B, or with an integer.
+    """Compare the numbers of A with those of B, or with an integer.
 
-    It prints how many are less, equal and greater, and the first index where they differ. Exit status 0: all
-    are equal; 1: some differ; 2: an error. A store whose name is an integer is written ./NAME.
+    It prints how many are less, equal and greater, and the first index where they differ. For elements of
+    prime fields, with polynomials along the last axis, it prints how many differ modulo each prime, in which
+    polynomials and coefficients, and whether a sign, a factor or another order explains all. Exit status 0:
+    all are equal; 1: some differ; 2: an error. A store whose name is an integer is written ./NAME.
     """
     from rnsdask.core.integer_text import to_decimal
     from rnsdask.jobs.compute import compute
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.derivation import bytes_read
     from rnsdask.jobs.memory_plan import fitting, work_on
-    from rnsdask.jobs.sources import OF_INTEGERS, Source
+    from rnsdask.jobs.sources import OF_INTEGERS, Source, of_integers_or_prime_fields
     from rnsdask.lazy.order_counts import count_orders
 
     integer = read_integer(other)
-    sources = [Source.at(place, OF_INTEGERS) for place in (path, other)[: 2 if integer is None else 1]]
+    kind = of_integers_or_prime_fields if integer is None else OF_INTEGERS
+    sources = [Source.at(place, kind) for place in (path, other)[: 2 if integer is None else 1]]
     arrays = [source.array(backend=backend) for source in sources]
     first = arrays[0]
     if integer is None:
         _check_alike(path, first, other, arrays[1])
+    if not first.system.overflows:
+        compare_fields(sources, arrays, connection, all_, progress, as_json)
+        return
     second = arrays[1] if integer is None else integer
     work = work_on(sources[0].info, "compare", *(source.info for source in sources[1:]))
     with connection(work) as client, fitting(work, client, backend=backend):

@@ -74,6 +74,7 @@ FOOTPRINTS = {
     **dict.fromkeys(("topk", "sort"), rows.ordering.footprint),
     **{"prod": rows.product.footprint, "group": rows.group_sums.footprint},
     **dict.fromkeys(("extend", "shrink", "convert"), rows.widened.footprint),
+    "compare-fields": Footprint(8, 8),
     **{"ntt": rows.transform.footprint, "powmod": rows.power_modulo.footprint},
     "batchgcd": rows.product_tree.footprint,
     # Of no row.

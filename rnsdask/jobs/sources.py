@@ -13,6 +13,7 @@ from rnsdask.core import rows
 from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
+from rnsdask.core.table import PRIME_FIELDS_TABLE, WIDE_PRIME_FIELDS_TABLE
 from rnsdask.core.ways import REPLACE, Message, with_ways
 
 OF_INTEGERS: store.Kind = attrgetter("overflows")
@@ -20,6 +21,11 @@ OF_INTEGERS: store.Kind = attrgetter("overflows")
 
 OF_NUMBERS = store.all_systems
 """Accept all stores, also of elements of fields."""
+
+
+def of_integers_or_prime_fields(system: NumberSystem) -> bool:
+    """Accept stores of integers, and of elements of prime fields, whose residues can be compared."""
+    return system.overflows or system.table_name in (PRIME_FIELDS_TABLE, WIDE_PRIME_FIELDS_TABLE)
 
 
 @dataclass(frozen=True)
