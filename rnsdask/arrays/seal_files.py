@@ -132,7 +132,8 @@ def write_seal(
         _write_files(x.words, files, form, compression)
         return
     words: Any = rechunk(x.words, {axis: -1 for axis in range(x.words.ndim) if axis != 1})  # type: ignore[arg-type]
-    write, first, tasks = delayed(_write_files, pure=False, traverse=False), 0, []
+    tasks: list[Any] = []
+    write, first = delayed(_write_files, pure=False, traverse=False), 0
     for block in words.to_delayed().ravel():
         count = words.chunks[1][len(tasks)]
         tasks.append(write(block, files[first : first + count], form, compression))

@@ -39,7 +39,8 @@ def compare_fields(
     with connection(work) as client, fitting(work, client, backend="cpu"), measured() as cost:
         lazy = find_differences(*words, fields)
         found = compute(lazy, client, progress=progress, label="compare", **amount).item()
-        patterns, listed, passes = frozenset(), [], 1
+        patterns: frozenset[_Pattern] = frozenset()
+        listed, passes = [], 1
         if found.elements and (order := find_patterns(*words, fields)) is not None:
             patterns = compute(order, client, progress=progress, label="compare", **amount).item()
             passes = 2
