@@ -77,46 +77,16 @@ def encrypt(folder: Path, values: np.ndarray, client: Any = None) -> list[Path]:
 # ---- arithmetic of CKKS ------------------------------------------------------------------------------------
 
 
-def orders_of(fields: rd.PrimeFields) -> list[np.ndarray]:
-    """For each prime, the places of SEAL's transform in that of :func:`rnsdask.ntt`.
-
-    SEAL's root of order 2N is the least, psi**e, and its output is in bit-reversed order.
-    """
-    bits = DEGREE.bit_length() - 1
-    reverse = np.array([int(f"{i:0{bits}b}"[::-1], 2) for i in range(DEGREE)])
-    found = []
-    for p, psi in zip(fields.primes, fields.roots(2 * DEGREE), strict=True):
-        powers, square = [psi], psi * psi % p
-        for _ in range(DEGREE - 1):
-            powers.append(powers[-1] * square % p)
-        e = 2 * powers.index(min(powers)) + 1
-        found.append((e * (2 * reverse + 1) % (2 * DEGREE) - 1) // 2)
-    return found
-
-
-def reorder(x: rd.FieldArray, orders: list[np.ndarray]) -> rd.FieldArray:
-    rows = [row[..., order] for row, order in zip(x.words, orders, strict=True)]
-    return rd.FieldArray(np.stack(rows), x.system)
-
-
-def to_transforms(x: rd.FieldArray) -> rd.FieldArray:
-    """Transforms of polynomials, in SEAL's order."""
-    return reorder(rd.ntt(x, negacyclic=True), orders_of(x.system))
-
-
-def to_coefficients(x: rd.FieldArray) -> rd.FieldArray:
-    """Polynomials of which SEAL has the transforms."""
-    inverses = [np.argsort(order) for order in orders_of(x.system)]
-    return rd.intt(reorder(x, inverses), negacyclic=True)
-
-
 def rescale(x: rd.FieldArray) -> rd.FieldArray:
-    """Divide by the last prime, rounded to the nearest integer, and have one prime less."""
+    """Divide transforms by the last prime, rounded; only the rows modulo that one become polynomials."""
     *primes, last = x.system.primes
     fields, field = rd.PrimeFields(primes), rd.PrimeFields([last])
-    remainder = to_coefficients(rd.FieldArray(x.words[-1:].astype(field.word_dtype), field))
-    remainder = rd.FieldArray.from_rns(remainder.lift(signed=True), fields)
-    return (rd.FieldArray(x.words[:-1], fields) - to_transforms(remainder)) / last
+    how = {"negacyclic": True, "order": "bit-reversed"}
+    remainder = rd.FieldArray(x.words[-1:].astype(field.word_dtype), field)
+    remainder = rd.intt(remainder, root=field.roots(2 * DEGREE, minimal=True), **how)
+    remainder = rd.base_extend(remainder, fields, signed=True)
+    remainder = rd.ntt(remainder, root=fields.roots(2 * DEGREE, minimal=True), **how)
+    return (rd.FieldArray(x.words[:-1].astype(fields.word_dtype), fields) - remainder) / last
 
 
 def multiply(a: rd.FieldArray, b: rd.FieldArray) -> rd.FieldArray:

@@ -1,5 +1,6 @@
 """The pipelines against slow and obvious computations of the same."""
 
+import itertools
 import math
 import runpy
 import sys
@@ -536,10 +537,83 @@ def test_homomorphic_encryption(
         pipeline["check_bits"](context, tmp_path, files, written)
 
 
+@pytest.mark.parametrize("scheme", ["BGV", "CKKS"])
+def test_noise_of_ciphertexts(scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Phases of short ciphertexts by Python's integers, modulo q and modulo x**8 + 1."""
+    pipeline = runpy.run_path(str(PIPELINES / "ciphertext_noise.py"))
+    monkeypatch.setitem(pipeline["encrypt"].__globals__, "DEGREE", n := 8)
+    primes, (t, _) = pipeline["FIELDS"].primes, pipeline["SCHEMES"][scheme]
+    pipeline["_measure"](scheme, 3, 10, tmp_path / "bits.npz", False)
+    found = np.load(tmp_path / "bits.npz")
+    encrypted = pipeline["encrypt"](scheme, 3, 10)
+
+    def integers(x: Any) -> list[list[int]]:
+        return [list(map(int, row)) for row in rd.intt(x, negacyclic=True).to_ints().reshape(-1, n)]
+
+    def times(x: list[int], y: list[int]) -> list[int]:
+        made = [0] * n
+        for i, j in itertools.product(range(n), range(n)):
+            made[(i + j) % n] += (-1) ** ((i + j) // n) * x[i] * y[j]
+        return made
+
+    def phase(polynomials: list[list[int]], q: int) -> list[int]:
+        made = [0] * n
+        for polynomial in reversed(polynomials):
+            made = [(a + b) % q for a, b in zip(times(made, secret), polynomial, strict=True)]
+        return made
+
+    def bits(noise: list[int], q: int) -> float:
+        centred = [(v + q // 2) % q - q // 2 for v in noise]
+        assert all(v % t == 0 for v in centred)
+        return math.log2(max(map(abs, centred)))
+
+    ((secret,), q) = integers(encrypted.secret), math.prod(primes)
+    c0, c1 = map(integers, encrypted.polynomials)
+    m = encrypted.integers.tolist()
+    last = primes[-1]
+    for i in range(10):
+        noise = [a - b for a, b in zip(phase([c0[i], c1[i]], q), m[i], strict=True)]
+        assert found["fresh"][i] == pytest.approx(bits(noise, q), abs=1e-9)
+    for i in range(5):
+        product = [times(c0[i], c0[i + 5]), times(c0[i], c1[i + 5]), times(c1[i], c1[i + 5])]
+        product[1] = [a + b for a, b in zip(product[1], times(c1[i], c0[i + 5]), strict=True)]
+        exact = times(m[i], m[i + 5])
+        noise = [a - b for a, b in zip(phase(product, q), exact, strict=True)]
+        assert found["products"][i] == pytest.approx(bits(noise, q), abs=1e-9)
+        less = []  # each coefficient minus the multiple of t near 0 with its remainder
+        for polynomial in product:
+            remainders = [(v * pow(t, -1, last) + last // 2) % last - last // 2 for v in polynomial]
+            less.append([(v % q - t * r) // last for v, r in zip(polynomial, remainders, strict=True)])
+        noise = [last * a - b for a, b in zip(phase(less, q // last), exact, strict=True)]
+        assert found["rescaled"][i] == pytest.approx(bits(noise, q // last) - math.log2(last), abs=1e-9)
+
+
+def test_noise_of_wrong_ciphertexts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(
+        "ciphertext_noise.py", tmp_path, "--size", 9, "--picture", tmp_path / "x.svg", monkeypatch=monkeypatch
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 9
+    assert lines[0].startswith("BGV, 9 fresh: 19.")
+    assert (tmp_path / "x.svg").exists()
+    pipeline = runpy.run_path(str(PIPELINES / "ciphertext_noise.py"))
+    noise = pipeline["measure"](tmp_path, 9)
+    noise["CKKS"]["products"][2] = 107.5
+    with pytest.raises(SystemExit, match="the noise of CKKS's products is beyond q/2"):
+        pipeline["check"](noise)
+    noise["CKKS"]["products"][2] = 1
+    monkeypatch.setitem(pipeline["check"].__globals__, "multiply", lambda a, b: [a[0] * b[0], a[0] * b[1]])
+    with pytest.raises(SystemExit, match="NumPy has another product"):
+        pipeline["check"](noise)
+
+
 # ---- clusters ----------------------------------------------------------------------------------------------
 
 TINY = {
     "amplitude_ansatz": ("--size", 2),
+    "ciphertext_noise": ("--size", 6),
     "curve_intersections": ("--size", 4),
     "determinants": ("--size", 5, "--count", 100),
     "domino_tilings": ("--size", 6),
