@@ -63,9 +63,9 @@ from .fields.long_product import long_multiply as long_multiply
 from .fields.system import PrimeFields as PrimeFields
 from .interval_rns.arithmetic import interval_arithmetic as interval_arithmetic
 from .interval_rns.system import IntervalRNS as IntervalRNS
+from .io.seal import SealForm as SealForm
 from .lazy.base_change import base_extend as base_extend
 from .lazy.base_change import rescale as rescale
-from .io.seal import SealForm as SealForm
 from .lazy.convert import fixed_point_interval as fixed_point_interval
 from .lazy.convert import mixed_radix_digits as mixed_radix_digits
 from .lazy.convolve import convolve as convolve
