@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.options import Connection
-from rnsdask.cli.printing import CommandError, cost_text, counted, echo, print_json, size_text
+from rnsdask.cli.printing import CommandError, cost_text, counted, echo, print_json, remark, size_text
 
 if TYPE_CHECKING:
     from rnsdask.fields.system import PrimeFields
@@ -58,13 +58,13 @@ def compare_fields(
             facts["values"] = [[str(v) for v in pair] for _, _, *pair in listed]
         print_json({"op": "compare", "stores": paths, **facts, **cost.as_dict(), "bytes_read": nbytes})
     else:
-        echo(f"{paths[0]} against {paths[1]}: {counted(first.size, 'elements')} of {fields!r}")
-        echo(f"{first.size - found.elements} equal, {found.elements} differ")
+        remark(f"{paths[0]} against {paths[1]}: {counted(first.size, 'elements')} of {fields!r}")
+        remark(f"{first.size - found.elements} equal, {found.elements} differ")
         for line in _sentences(found, first.shape, fields, patterns):
-            echo(line)
+            remark(line)
         for index, *values in listed:
             echo("\t".join([",".join(map(str, index)), *map(str, values)]))
-        echo(f"({size_text(nbytes)} in {cost_text(nbytes, cost)})")
+        remark(f"({size_text(nbytes)} in {cost_text(nbytes, cost)})")
     if found.elements:
         click.get_current_context().exit(1)
 

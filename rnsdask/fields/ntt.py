@@ -141,7 +141,7 @@ class Places:
     def place(self, words: Array, axis: int, inverse: bool) -> Array:
         """Bring values (rows, *shape) along an axis to these places; with `inverse`, back from them."""
         length = words.shape[axis + 1]
-        indices = _reversed_bits(length) if self.is_reversed else np.arange(length)
+        indices = reversed_bits(length) if self.is_reversed else np.arange(length)
         out = np.empty_like(words, order="C")
         exponents = self.exponents * (len(words) if len(self.exponents) == 1 else 1)
         found: dict[int, Array] = {}
@@ -153,7 +153,7 @@ class Places:
         return out
 
 
-def _reversed_bits(length: int) -> NDArray[np.int64]:
+def reversed_bits(length: int) -> NDArray[np.int64]:
     """Indices below a power of two with their bits in reversed order."""
     indices = np.zeros(1, dtype=np.int64)
     while len(indices) < length:

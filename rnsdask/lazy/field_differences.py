@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import to_backend
 from rnsdask.core import rows
 from rnsdask.core.place import Place
+from rnsdask.fields.ntt import reversed_bits
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.map import map_chunks
@@ -195,7 +196,7 @@ def _patterns_of_lines(a: Any, minus: Any, b: Any) -> Iterator[tuple[str, int]]:
         yield "reordered", 0
         if (a[:, ::-1] == b).all():
             yield "reversed", 0
-        if length.bit_count() == 1 and (a[:, _reversed_bits(length)] == b).all():
+        if length.bit_count() == 1 and (a[:, reversed_bits(length)] == b).all():
             yield "bit-reversed", 0
         for k in _places_in(np.concatenate([a[0], a[0, :-1]]), b[0]):
             if (a[:, k:] == b[:, : length - k]).all() and (a[:, :k] == b[:, length - k :]).all():
@@ -206,14 +207,6 @@ def _patterns_of_lines(a: Any, minus: Any, b: Any) -> Iterator[tuple[str, int]]:
         k %= length
         if (head[:, : length - k] == b[:, k:]).all() and (tail[:, length - k :] == b[:, :k]).all():
             yield "multiplied by x", (length - start) % (2 * length)
-
-
-def _reversed_bits(length: int) -> NDArray[np.int64]:
-    """Indices with their bits reversed, of a length that is a power of two."""
-    indices = np.zeros(1, np.int64)
-    while len(indices) < length:
-        indices = np.concatenate([2 * indices, 2 * indices + 1])
-    return indices
 
 
 def _places_in(line: Any, part: Any) -> Iterator[int]:

@@ -66,6 +66,7 @@ def test_exports_verification_and_comparison_are_silent() -> None:
     assert succeed("compare", "x.zarr", "5", "-q", status=1) == ""
     listed = succeed("compare", "x.zarr", "7", "--all", "-q", status=1)
     assert listed.splitlines() == [f"{i}\t{v}\t7" for i, v in enumerate(VALUES) if v != 7]
+    assert succeed("compare", "f.zarr", "f.zarr", "-q") == ""
     assert succeed("export", "x.zarr", "-", "-q") == "".join(f"{v}\n" for v in VALUES)
 
 
