@@ -63,10 +63,34 @@ def where(path: str, count: int | None, as_json: bool) -> None:
         echo(",".join(map(str, index)))
 
 
-def _indices(path: str) -> "Iterator[tuple[int, ...]]":
-    """Indices of the true values, read a few rows of chunks at a time."""
-    import math
+def top_of_values(path: str, k: int, as_json: bool) -> None:
+    """Print the k greatest values of a plain array with their indices: of a mask, where it is true first."""
+    import numpy as np
 
+    from rnsdask import store
+
+    shape = store.open_plain(path).shape
+    best: Any = None
+    for start, part in _parts(store.open_any_array(path), path):
+        # Orders are stable, so equal values stay by index; ~ reverses the order without overflow.
+        row = part[0].size if len(part) else 1
+        found = np.arange(start * row, start * row + part.size), part.ravel()
+        if best is not None:
+            found = tuple(map(np.concatenate, zip(best, found, strict=True)))
+        order = np.argsort(~found[1] if k > 0 else found[1], kind="stable")[: abs(k)]
+        best = found[0][order], found[1][order]
+    places, values = ([], []) if best is None else best
+    indices = [list(map(int, np.unravel_index(place, shape))) for place in places]
+    texts = [str(int(value)) for value in values]
+    if as_json:
+        print_json({"op": "topk", "store": path, "k": k, "values": texts, "indices": indices})
+        return
+    for index, text in zip(indices, texts, strict=True):
+        echo(f"{','.join(map(str, index))}\t{text}")
+
+
+def _indices(path: str) -> "Iterator[tuple[int, ...]]":
+    """Indices of the true values."""
     import numpy as np
 
     from rnsdask import store
@@ -77,16 +101,24 @@ def _indices(path: str) -> "Iterator[tuple[int, ...]]":
             f"{path}: where is for Boolean arrays, and it has dtype {values.dtype}; "
             'rnsdask eval "x > 5" x=STORE -o MASK writes one'
         )
+    for start, part in _parts(values, path):
+        places = np.argwhere(part)
+        places[:, 0] += start
+        yield from map(tuple, places.tolist())
+
+
+def _parts(values: Any, path: str) -> "Iterator[tuple[int, Any]]":
+    """Parts of a plain array, a few rows of chunks at a time, each with the index of its first row."""
+    import math
+
     row = max(1, math.prod(values.shape[1:]))
     step = values.chunks[0] * max(1, _PART_VALUES // (row * values.chunks[0]))
     for start in range(0, values.shape[0], step):
         try:
-            part: Any = values[start : start + step]
+            part = values[start : start + step]
         except Exception as error:  # of any type, because the chunks may hold anything
             rows = f"rows {start} to {min(start + step, values.shape[0]) - 1}"
             raise CommandError(
                 f"{path}: {rows} cannot be read: {' '.join(str(error).split()):.200}"
             ) from error
-        places = np.argwhere(part)
-        places[:, 0] += start
-        yield from map(tuple, places.tolist())
+        yield start, part

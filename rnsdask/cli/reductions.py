@@ -267,10 +267,16 @@ def topk(k: int, path: str, connection: Connection, backend: str, progress: bool
     """Print the K greatest integers of STORE with their indices.
 
     The greatest comes first. A negative K gives the -K least, the least first. Equal integers come by index,
-    the lowest first.
+    the lowest first. STORE may also be a mask, where true is 1, or other integers that eval wrote.
     """
+    from rnsdask.cli.masks import top_of_values
     from rnsdask.core.integer_text import to_decimal
     from rnsdask.jobs.memory_plan import work_of_topk
+    from rnsdask.store import is_plain
+
+    if is_plain(path):
+        top_of_values(path, k, as_json)
+        return
 
     def function(array: Any, **on: Any) -> list[Any]:
         if array.ndim != 1:

@@ -24,7 +24,7 @@ WAYS = {
     Way.INTEGERS_AS_LIMBS: "rnsdask convert SRC -o DST --to rns, and of that --to positional --bits B,",
     Way.INTEGERS_OF_STORE: "rnsdask convert SRC -o DST --to rns",
     Way.LIMBS: "rnsdask convert SRC -o DST --to positional --bits B",
-    Way.MASKS: "rnsdask info, head, sum, where and export take it, and eval and filter as an operand",
+    Way.MASKS: "rnsdask info, head, sum, topk, where and export take it, and eval and filter as an operand",
     Way.NEGATIVE: "rnsdask convert SRC -o DST --to interval makes a store that holds them",
     Way.OTHER_ARRAYS: "in Python, rd.from_ints(zarr.open_array(path))",
     Way.RECHUNK: "rnsdask rechunk SRC -o DST --chunks N,...",

@@ -51,6 +51,19 @@ def test_sums_beyond_64_bits() -> None:
     assert as_json("sum", "bits.zarr")["value"] == str(total)
 
 
+@pytest.mark.parametrize("k", [3, 30, -4, -30, 0])
+@pytest.mark.parametrize("name", ["m", "tm", "bits"])
+def test_topk(name: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rnsdask.cli.masks._PART_VALUES", 5)
+    values = np.asarray(zarr.open_array(f"{name}.zarr", mode="r")[:]).astype(int)
+    order = sorted(np.ndindex(values.shape), key=lambda i: -values[i] if k > 0 else values[i])[: abs(k)]
+    found = as_json("topk", k, f"{name}.zarr")
+    assert found["indices"] == [list(index) for index in order]
+    assert found["values"] == [str(values[index]) for index in order]
+    lines = [f"{','.join(map(str, index))}\t{values[index]}\n" for index in order]
+    assert succeed("topk", k, f"{name}.zarr") == "".join(lines)
+
+
 def test_where() -> None:
     assert succeed("where", "m.zarr") == "".join(f"{i}\n" for i in TRUE)
     assert succeed("where", "m.zarr", "-n", 2) == "".join(f"{i}\n" for i in TRUE[:2])
@@ -110,7 +123,7 @@ def test_an_index_is_no_condition(index: str) -> None:
 )
 def test_masks_are_no_stores(job: str) -> None:
     error = fail(*job.split(), status=2 if job.startswith("compare") else 1)
-    assert "it is a mask that eval wrote, not a store of numbers; rnsdask info, head, sum, where" in error
+    assert "it is a mask that eval wrote, not a store of numbers; rnsdask info, head, sum, topk, where" in error
     with pytest.raises(rd.StoreError, match=r"not a store of numbers; zarr\.open_array\(path\) reads it"):
         rd.open_zarr("m.zarr")
     with pytest.raises(rd.StoreError, match="it is an array of machine integers that eval wrote"):
