@@ -74,7 +74,7 @@ def top_of_values(path: str, k: int, as_json: bool) -> None:
     for start, part in _parts(store.open_any_array(path), path):
         # Orders are stable, so equal values stay by index; ~ reverses the order without overflow.
         row = part[0].size if len(part) else 1
-        found = np.arange(start * row, start * row + part.size), part.ravel()
+        found: Any = np.arange(start * row, start * row + part.size), part.ravel()
         if best is not None:
             found = tuple(map(np.concatenate, zip(best, found, strict=True)))
         order = np.argsort(~found[1] if k > 0 else found[1], kind="stable")[: abs(k)]
