@@ -16,10 +16,11 @@ from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import rows
 from rnsdask.core.moduli import fewest_moduli
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.system import FiniteFields, PrimeFields, centring_offset
+from rnsdask.fields.system import FiniteFields, PrimeFields, WidePrimeFields, centring_offset
 from rnsdask.lazy import convert, functions, powers
 from rnsdask.lazy import fields as lazy_fields
 from rnsdask.lazy.elementwise import refuse
+from rnsdask.lazy.foreign import words_of_residues
 from rnsdask.lazy.operands import is_number_array
 from rnsdask.rns.system import RNS
 from rnsdask.typing import Integers, PlainArray
@@ -142,10 +143,15 @@ class FieldArray(FieldReductions, NumberArray):
         if moduli is not None and moduli.value_range(signed) == (lowest, greatest):
             return RNSArray(self._words, RNS(moduli, bool(signed)))
         system = RNS(fewest_moduli(lowest, greatest, bool(signed)), bool(signed))
+        bounded = system.with_bound(max(greatest, below))
+        if isinstance(self._system, WidePrimeFields):
+            wide = self._system.moduli
+            if wide.value_range(signed) == (lowest, greatest):
+                return RNSArray(words_of_residues(self._words, wide, bounded, trusted=True), bounded)
         raised = RNSArray((self + below).to_residues(system.moduli, overflow="wrap"), system)
         # Sums from 0 to M - 1 may be out of range; the differences, modulo the product, are not.
         lifted = functions.subtract(raised, below, overflow="wrap")
-        return RNSArray(lifted.residues, system.with_bound(max(greatest, below)))
+        return RNSArray(lifted.residues, bounded)
 
     def to_dask_array(self) -> NoReturn:
         """Raise TypeError: Dask's functions would add and multiply integers, not elements.
