@@ -52,7 +52,7 @@ QUERIES = {
     "ntt": "api/generated/rnsdask.ntt",
     "fft": "transforms",
     "base conversion": HOW_DO_I + "residues-under-my-moduli",
-    "homomorphic encryption": "fields",
+    "homomorphic encryption": "homomorphic-encryption",
     # what is not here: the line that says so, and who has it
     "smith normal form": HOW_DO_I + "smith-normal-form",
     "lattice reduction": HOW_DO_I + "lattice-reduction-lll",
