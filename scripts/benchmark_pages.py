@@ -63,7 +63,7 @@ CAPTIONS = {
     "refinement": "Steps that bound X = 1, by published methods and here.",
     "peers": "Every library's time divided by rnsdask's on one thread.",
 }
-"""What each picture shows, in the order of a page."""
+"""Captions of pictures, in the order of a page."""
 
 FACTS = {
     "cpu": "CPU",
@@ -74,7 +74,7 @@ FACTS = {
     "driver": "driver of the GPU",
     "system": "operating system",
 }
-"""What a page calls facts of a machine; the others are names of libraries."""
+"""Names of facts of a machine, in words; the others are names of libraries."""
 
 INDEX = """# Machines side by side
 
@@ -211,7 +211,7 @@ def page(result: dict[str, Any], stem: str) -> str:
 
 
 def heading(run: dict[str, Any]) -> str:
-    """What a run measured, in words; the name of a script that is gone."""
+    """Return what a run measured, in words, or the name of a script that is gone."""
     script, arguments = run["script"], run["arguments"].split()
     words = HEADINGS.get(" ".join([script, *arguments[:1]])) or HEADINGS.get(script, script)
     return f"{words}, one thread" if arguments[-2:] == ["--threads", "1"] else words

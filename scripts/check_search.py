@@ -62,7 +62,7 @@ QUERIES = {
     "eigenvalues": HOW_DO_I + "eigenvalues",
     "floating point": HOW_DO_I + "floating-point-numbers-of-many-digits",
 }
-"""What readers type, and the page, or the place in a page, that answers it."""
+"""Searches as readers type them, and the page, or the place in a page, that answers each."""
 
 BROWSER = """
 var window = globalThis, SPHINX_HIGHLIGHT_ENABLED = false;
@@ -89,7 +89,7 @@ def search(engine: quickjs.Context, query: str) -> list[str]:
 
 
 def answers(result: str, wanted: str) -> bool:
-    """Tell whether a result is a place, or lies anywhere in a page where the page is what is wanted."""
+    """Return whether a result is the wanted place, or any place in a wanted page."""
     return result == wanted or ("#" not in wanted and result.partition("#")[0] == wanted)
 
 

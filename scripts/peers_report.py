@@ -51,7 +51,7 @@ def gains(rows: list[Row]) -> dict[str, dict[str, float]]:
 
 
 def draw_summary(rows: list[Row]) -> Any:
-    """How many times as fast as the quickest other library; narrow enough for a telephone."""
+    """Draw how many times as fast as the quickest other library it is, narrow enough for a telephone."""
     from matplotlib.figure import Figure
 
     series = gains(rows)
