@@ -660,6 +660,24 @@ def _add_products() -> None:
     )
     row("rd.intt", lambda a: rd.intt(rd.ntt(a.t)), lambda v: v.t, FIELDS)
     row(
+        "rd.intt [reversed bits]",
+        lambda a: rd.intt(rd.ntt(a.t, order="bit-reversed"), order="bit-reversed"),
+        lambda v: v.t,
+        FIELDS,
+    )
+    row(
+        "rd.base_extend",
+        lambda a: rd.base_extend(rd.base_extend(a.t, [97, PRIME], signed=True), [PRIME]),
+        lambda v: v.t,
+        ("field",),
+    )
+    row(
+        "rd.rescale",
+        lambda a: rd.rescale(rd.base_extend(a.t, [PRIME, 97])),
+        lambda v: (v.t % PRIME + 48) // 97,
+        ("field",),
+    )
+    row(
         "x.multiply_by_root",
         lambda a: a.x.multiply_by_root(3),
         lambda v: v.x * (2**63 + 2**34) ** 3,
