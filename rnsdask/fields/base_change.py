@@ -22,7 +22,7 @@ _CPU_WORDS, _GPU_WORDS = 2**17, 2**26
 
 @lru_cache(CACHED_SETS)
 def some_fields(primes: tuple[int, ...]) -> PrimeFields:
-    """Fields of some primes of other fields; the same ones have the same constants of kernels."""
+    """Return the fields of some primes of other fields, the same object for the same primes."""
     return fields_of(WideModuli(primes) if max(primes) > MODULUS_MAX else ModuliSet(primes))
 
 

@@ -128,10 +128,11 @@ def twiddled(words: Array, moduli: Moduli, length: int, first: int, inverse: boo
 
 @dataclass(frozen=True)
 class Places:
-    """Order of the values of transforms of one length N, in which another root and bits reversed put them.
+    """Places of the values of transforms by other roots, in natural or bit-reversed order.
 
-    `exponents` are those of the root of each field, or of one for all rows of words, as a power of its root
-    of order N, or 2N of negacyclic transforms: ``X_j`` by ``w**k`` is ``X_(k j)`` by w.
+    The root of field i is its usual one, of order N or for negacyclic transforms 2N, to the power
+    ``exponents[i]``; one exponent alone is that of all rows of words. ``X_j`` by the root ``w**k`` is
+    ``X_(k j)`` by w.
     """
 
     exponents: tuple[int, ...]

@@ -215,7 +215,7 @@ def _places_of(system: FiniteFields, length: int, negacyclic: bool, root: Any, o
 
 
 def _exponent_of(root: int, own: int, order: int, p: int) -> int:
-    """Exponent of the system's own root of unity of an order, to which a given one is its power."""
+    """The k for which a given root of unity of an order is ``own**k``; ValueError if it is not primitive."""
     if root == own:
         return 1
     if not (0 < root < p and (pow(root, order // 2, p) == p - 1 if order > 1 else root == 1)):
