@@ -28,10 +28,7 @@ template <class Word>
 using MutableMatrix = Written<Word, nb::ndim<2>, nb::c_contig>;
 using Indices = Written<i32, nb::ndim<3>, nb::c_contig>;
 
-// Rows are whole vectors long, of kLanes words, and all of a vector are computed.
-
-// Columns of a panel, and rows of a block of a triangular system.
-constexpr i64 kPanel = 64;
+// Rows are whole vectors long, of Field::kVector words, and all of a vector are computed.
 
 // With fewer right-hand sides than this, systems are solved by products of vectors.
 constexpr i64 kFewColumns = 8;
@@ -47,8 +44,8 @@ constexpr i64 kFewWords = 2 * kFewRows * kFewRows;
 // Words from which on a matrix is worked on where its result goes, not in a copy of whole vectors.
 constexpr i64 kGreatWords = i64{1} << 18;
 
-i64 round_down(i64 x) { return x / kLanes * kLanes; }
-i64 round_up(i64 x) { return round_down(x + kLanes - 1); }
+i64 round_down(i64 x, i64 step) { return x / step * step; }
+i64 round_up(i64 x, i64 step) { return round_down(x + step - 1, step); }
 
 // Subtracts from each of `count` rows, `stride` apart, its own multiple of the words x. `length` is a
 // multiple of kLanes.
@@ -83,11 +80,34 @@ RNS_VECTORISED void subtract_words(const u64* x, i64 count, u64 last, u64* __res
   for (i64 k = 0; k < count; ++k) y[k] = mod_sub(y[k], x[k], last);
 }
 
-// Words and what they are multiplied by: modulo p <= 2^32, and modulo p < 2^64.
+// Subtracts the multiple of the words x.
+template <class Multiply>
+RNS_INLINE void subtract_multiple(const u64* __restrict__ x, i64 length, WideFactor w, u64 last,
+                                  u64* __restrict__ y, Multiply multiply) {
+  for (i64 k = 0; k < length; ++k) {
+    const u64 z = multiply(x[k], w, last);
+    // By a mask: of `mod_sub` compilers make a branch, which cannot be predicted.
+    y[k] = y[k] - z + ((0u - static_cast<u64>(y[k] < z)) & (last + 1u));
+  }
+}
+
+RNS_VECTORISED void subtract_short(const u64* x, i64 length, WideFactor w, u64 last, u64* y) {
+  subtract_multiple(x, length, w, last, y, ShortWideField::multiply);
+}
+
+RNS_VECTORISED void subtract_long(const u64* x, i64 length, WideFactor w, u64 last, u64* y) {
+  subtract_multiple(x, length, w, last, y, WideField::multiply);
+}
+
+// Words and what they are multiplied by, modulo p <= 2^32 and modulo p < 2^64. kPanel columns, and kBlock
+// rows of a triangular system, are taken one by one, for which products of matrices would have too few terms;
+// so are the columns of matrices with up to kOnePanel pivots.
 struct Narrow {
   using Word = u32;
   using Factor = rns::Factor;
   using Modulus = rns::Modulus;
+
+  static constexpr i64 kVector = kLanes, kOnePanel = 64, kSmall = 128, kPanel = 32, kBlock = 64;
 
   static Factor factor(Word w, const Modulus& m) { return factor_of(w, m.last); }
 
@@ -105,19 +125,15 @@ struct Wide {
   using Factor = WideFactor;
   using Modulus = WideModulus;
 
+  static constexpr i64 kVector = 1, kOnePanel = 32, kSmall = 32, kPanel = 16, kBlock = 16;
+
   static Factor factor(Word w, const Modulus& m) { return wide_factor(w, m); }
 
-  static void subtract(const Word* __restrict__ x, Word* __restrict__ rows, i64 count, i64 stride, i64 length,
-                       const Factor* factors, Word last) {
+  static void subtract(const Word* x, Word* rows, i64 count, i64 stride, i64 length, const Factor* factors,
+                       Word last) {
+    const auto subtract_from = last >> 63 == 0 ? subtract_short : subtract_long;
     for (i64 i = 0; i < count; ++i) {
-      const Factor w = factors[i];
-      if (w.value == 0) continue;
-      Word* __restrict__ y = rows + i * stride;
-      if (last >> 63 == 0) {
-        for (i64 j = 0; j < length; ++j) y[j] = mod_sub(y[j], ShortWideField::multiply(x[j], w, last), last);
-      } else {
-        for (i64 j = 0; j < length; ++j) y[j] = mod_sub(y[j], mod_mul(x[j], w, last), last);
-      }
+      if (factors[i].value != 0) subtract_from(x, length, factors[i], last, rows + i * stride);
     }
   }
 
@@ -137,11 +153,11 @@ class Working {
   Working(i64 rows, i64 columns, Modulus m, bool is_in_place = false)
       : rows_(rows),
         columns_(columns),
-        stride_(is_in_place ? columns : round_up(columns)),
+        stride_(is_in_place ? columns : round_up(columns, Field::kVector)),
         m_(m),
-        own_(is_in_place ? 0 : rows * stride_ + kLanes),
+        own_(is_in_place ? 0 : rows * stride_ + Field::kVector),
         words_(own_.data()),
-        pivot_(round_up(columns) + kLanes),
+        pivot_(round_up(columns, Field::kVector) + Field::kVector),
         factors_(rows) {}
   Working(Working&&) = default;
 
@@ -170,7 +186,7 @@ class Working {
   // Subtracts from rows first to last the multiples by their factors of row `source`, columns begin to end.
   void subtract(i64 source, i64 first, i64 last, i64 begin, i64 end) {
     if (first >= last) return;
-    const i64 start = round_down(begin), stop = round_up(end);
+    const i64 start = round_down(begin, Field::kVector), stop = round_up(end, Field::kVector);
     // Zeros where whole vectors reach beyond the columns.
     std::fill(&pivot_[start], &pivot_[begin], Word{0});
     std::copy(row(source) + begin, row(source) + end, &pivot_[begin]);
@@ -186,16 +202,17 @@ class Working {
     std::copy_n(tail_.begin(), end - start, row(last - 1) + start);
   }
 
-  // Subtracts a product of matrices from rows `first` to `last`, columns from `begin` on: `left`, of all
+  // Subtracts a product of matrices from rows `first` to `last`, columns `begin` to `end`: `left`, of all
   // these rows, times the rows from `source` on.
-  void subtract_product(View left, i64 terms, i64 source, i64 first, i64 last, i64 begin) {
-    const i64 width = columns_ - begin;
-    panel_.resize(kProductDepth * kProductWidth);
+  void subtract_product(View left, i64 terms, i64 source, i64 first, i64 last, i64 begin, i64 end) {
+    const i64 width = end - begin;
     product_.resize(std::min(rows_, kBand) * columns_);
     for (i64 i = first; i < last; i += kBand) {
       const Shape shape{std::min(kBand, last - i), terms, width};
       std::fill_n(product_.data(), shape.rows * width, Word{0});
       const View a{left.at(i - first, 0), left.row_step, left.column_step};
+      const auto space = static_cast<std::size_t>(product_space(a, shape));
+      if (panel_.size() < space) panel_.resize(space);
       add_product(a, {row(source) + begin, stride_, 1}, shape, m_, panel_.data(), product_.data());
       for (i64 k = 0; k < shape.rows; ++k) {
         subtract_words(product_.data() + k * width, width, m_.last, row(i + k) + begin);
@@ -240,12 +257,11 @@ class Elimination {
   // Without `out` only what is found is wanted.
   void apply(Modulus m, View matrix, Found<Word> found, Word* out) {
     begin(m, matrix, found, out);
-    // Few pivots: one panel of all columns. Of some more, panels take longer than the products beside them.
-    const i64 width =
-        pivot_columns_ <= kPanel ? pivot_columns_ : kPanel / (pivot_columns_ <= 2 * kPanel ? 2 : 1);
-    for (i64 start = 0; start < pivot_columns_ && rank_ < rows_; start += width) {
-      const i64 stop = std::min(start + width, pivot_columns_);
-      eliminate_panel(start, stop, width == pivot_columns_ ? columns_ : stop);
+    // In smaller matrices, panels that are halved take longer than the products beside them.
+    const bool is_small = Field::kOnePanel < pivot_columns_ && pivot_columns_ <= Field::kSmall;
+    const i64 width = is_small ? Field::kPanel : pivot_columns_;
+    for (i64 start = 0; start < pivot_columns_; start += width) {
+      eliminate_columns(start, std::min(start + width, pivot_columns_), columns_);
     }
     finish(out);
   }
@@ -300,20 +316,49 @@ class Elimination {
   }
 
  private:
-  // Columns start to stop; rows are changed up to the column `reach`, and then those right of it.
-  void eliminate_panel(i64 start, i64 stop, i64 reach) {
-    const i64 first = rank_;
-    for (i64 column = start; column < stop && rank_ < rows_; ++column) {
-      const Word value = bring_pivot(column);
-      if (value != 0) clear_column(column, reach, value, prime_inverse(value, x_.modulus().last));
+  // Columns start to stop, then what they change in those up to `reach`. Wide panels are halved, so that most
+  // of the work is products of large matrices.
+  void eliminate_columns(i64 start, i64 stop, i64 reach) {
+    const i64 first = rank_, width = stop - start;
+    // Few pivots: one panel of all columns.
+    const bool is_whole = width == pivot_columns_ && width <= Field::kOnePanel;
+    if (width <= Field::kPanel || is_whole) {
+      for (i64 column = start; column < stop && rank_ < rows_; ++column) {
+        const Word value = bring_pivot(column);
+        if (value == 0) continue;
+        clear_column(column, is_whole ? reach : stop, value, prime_inverse(value, x_.modulus().last));
+      }
+      if (is_whole) return;
+    } else {
+      const i64 middle = start + round_up(width / 2, Field::kPanel);
+      eliminate_columns(start, middle, stop);
+      eliminate_columns(middle, stop, stop);
     }
-    if (reach == columns_ || rank_ == first) return;
-    for (i64 k = first; k < rank_; ++k) {
-      for (i64 i = k + 1; i < rank_; ++i) x_.set_factor(i, x_.at(i, k));
-      x_.subtract(k, k + 1, rank_, reach, columns_);
+    if (rank_ == first || stop == reach) return;
+    solve_lower(first, rank_, stop, reach);
+    subtract_rows(first, rank_, rows_, stop, reach);
+  }
+
+  // Subtracts from rows `middle` to `last` their multiples, by the factors below the diagonal, of the rows
+  // from `first` to `middle`; columns from `begin` to `end`.
+  void subtract_rows(i64 first, i64 middle, i64 last, i64 begin, i64 end) {
+    const View left{x_.row(middle) + first, x_.stride(), 1};
+    x_.subtract_product(left, middle - first, first, middle, last, begin, end);
+  }
+
+  // Subtracts from each row its multiples of those from `first` on that are above it.
+  void solve_lower(i64 first, i64 last, i64 begin, i64 end) {
+    if (last - first > Field::kBlock) {
+      const i64 middle = first + round_up((last - first) / 2, Field::kBlock);
+      solve_lower(first, middle, begin, end);
+      subtract_rows(first, middle, last, begin, end);
+      solve_lower(middle, last, begin, end);
+      return;
     }
-    const View left{x_.row(rank_) + first, x_.stride(), 1};
-    x_.subtract_product(left, rank_ - first, first, rank_, rows_, reach);
+    for (i64 k = first; k < last; ++k) {
+      for (i64 i = k + 1; i < last; ++i) x_.set_factor(i, x_.at(i, k));
+      x_.subtract(k, k + 1, last, begin, end);
+    }
   }
 
   i64 rows_, columns_, pivot_columns_;
@@ -369,6 +414,26 @@ void solve_by_dots(MatrixView<Word> upper, MatrixView<Word> right, i64 rows, i64
   }
 }
 
+// Solves the system of rows `first` to `last`, of which those below are taken off already.
+template <class Field, class Word = typename Field::Word>
+void solve_rows(MatrixView<Word> upper, const std::vector<Word>& inverses, i64 first, i64 last, i64 columns,
+                Working<Field>& x) {
+  const typename Field::Modulus& m = x.modulus();
+  if (last - first > Field::kBlock) {
+    const i64 middle = first + round_up((last - first) / 2, Field::kBlock);
+    solve_rows(upper, inverses, middle, last, columns, x);
+    const MatrixView<Word> left{upper.at(first, middle), upper.row_step, upper.column_step};
+    x.subtract_product(left, last - middle, middle, first, middle, 0, columns);
+    solve_rows(upper, inverses, first, middle, columns, x);
+    return;
+  }
+  for (i64 k = last - 1; k >= first; --k) {
+    for (i64 j = 0; j < columns; ++j) x.at(k, j) = mod_mul(x.at(k, j), inverses[k], m);
+    for (i64 i = first; i < k; ++i) x.set_factor(i, *upper.at(i, k));
+    x.subtract(k, first, k, 0, columns);
+  }
+}
+
 // Solves upper x = right, for a matrix of `rows` rows whose diagonal has no 0.
 template <class Field, class Word = typename Field::Word>
 void solve_upper(MatrixView<Word> upper, MatrixView<Word> right, i64 rows, i64 columns, Working<Field>& x,
@@ -379,19 +444,7 @@ void solve_upper(MatrixView<Word> upper, MatrixView<Word> right, i64 rows, i64 c
     return;
   }
   x.load(right, out);
-  const std::vector<Word> inverses = diagonal_inverses<Field>(upper, rows, m);
-  for (i64 stop = rows; stop > 0; stop -= std::min(stop, kPanel)) {
-    const i64 start = stop - std::min(stop, kPanel);
-    if (stop < rows) {
-      const MatrixView<Word> left{upper.at(start, stop), upper.row_step, upper.column_step};
-      x.subtract_product(left, rows - stop, stop, start, stop, 0);
-    }
-    for (i64 k = stop - 1; k >= start; --k) {
-      for (i64 j = 0; j < columns; ++j) x.at(k, j) = mod_mul(x.at(k, j), inverses[k], m);
-      for (i64 i = start; i < k; ++i) x.set_factor(i, *upper.at(i, k));
-      x.subtract(k, start, k, 0, columns);
-    }
-  }
+  solve_rows<Field>(upper, diagonal_inverses<Field>(upper, rows, m), 0, rows, columns, x);
   x.store(out);
 }
 

@@ -29,8 +29,11 @@ struct Shape {
   i64 columns;
 };
 
+// Words of memory that `add_product` needs.
+inline i64 product_space(View, Shape) { return kProductDepth * kProductWidth; }
+
 // Adds the product of two matrices, modulo m, to `out`, (rows, columns) contiguous. `panel` is memory of
-// kProductDepth * kProductWidth words.
+// `product_space` words.
 void add_product(View a, View b, Shape shape, Modulus m, u32* panel, u32* out);
 
 // Sum of the products of two vectors modulo m.

@@ -90,6 +90,10 @@ RNS_VECTORISED void dot_of_any(const u64* a, const u64* b, i64 depth, WideSum& s
   sum.add(odd);
 }
 
+auto dot_for(WideModulus m) {
+  return m.last >> 62 == 0 ? dot_of_short : m.last >> 63 == 0 ? dot_of_long : dot_of_any;
+}
+
 // Copies `count` words that lie `step` apart, and adds zeros up to `length`.
 void pack(const u64* from, i64 step, i64 count, i64 length, u64* to) {
   for (i64 k = 0; k < count; ++k) to[k] = from[k * step];
@@ -99,8 +103,12 @@ void pack(const u64* from, i64 step, i64 count, i64 length, u64* to) {
 }  // namespace
 
 void add_product(WideView a, WideView b, Shape shape, WideModulus m, u64* panel, u64* out) {
+  if (is_for_doubles(shape)) {
+    add_product_by_doubles(a, b, shape, m, panel, out);
+    return;
+  }
   u64 packed[kDepth];
-  const auto dot = m.last >> 62 == 0 ? dot_of_short : m.last >> 63 == 0 ? dot_of_long : dot_of_any;
+  const auto dot = dot_for(m);
   for (i64 k = 0; k < shape.terms; k += kDepth) {
     const i64 terms = std::min(kDepth, shape.terms - k);
     const i64 depth = (terms + kUnrolled - 1) / kUnrolled * kUnrolled;
@@ -125,8 +133,10 @@ void add_product(WideView a, WideView b, Shape shape, WideModulus m, u64* panel,
 }
 
 u64 dot_product(const u64* a, const u64* b, i64 terms, WideModulus m) {
+  const i64 whole = terms / kUnrolled * kUnrolled;
   WideSum sum;
-  for (i64 k = 0; k < terms; ++k) sum.add(a[k], b[k]);
+  if (whole > 0) dot_for(m)(a, b, whole, sum);
+  for (i64 k = whole; k < terms; ++k) sum.add(a[k], b[k]);
   return sum.reduce(m);
 }
 
@@ -144,7 +154,7 @@ void bind_wide_matmul(nb::module_& module) {
     const Shape shape{static_cast<i64>(out.shape(2)), static_cast<i64>(a.shape(3)),
                       static_cast<i64>(out.shape(3))};
     std::fill_n(out.data(), out.size(), u64{0});
-    std::vector<u64> panel(kDepth * kWidth);
+    std::vector<u64> panel(product_space(WideView{}, shape));
     for (i64 t = 0; t < n * count; ++t) {
       const i64 i = t / count, k = t % count;
       const WideView left{a.data() + i * a.stride(0) + k * a.stride(1), a.stride(2), a.stride(3)};

@@ -40,7 +40,8 @@ RNS_INLINE u64 mod_reduce(u128 x, WideModulus m) {
   x <<= m.shift;
   const u128 q = static_cast<u128>(static_cast<u64>(x >> 64)) * m.reciprocal + x;
   u64 r = static_cast<u64>(x) - (static_cast<u64>(q >> 64) + 1u) * m.divisor;
-  r += r > static_cast<u64>(q) ? m.divisor : 0u;
+  // Half of the r are too small: by a mask, for compilers for CPUs make a branch of a condition.
+  r += m.divisor & (0u - static_cast<u64>(r > static_cast<u64>(q)));
   r -= r >= m.divisor ? m.divisor : 0u;
   return r >> m.shift;
 }
