@@ -47,6 +47,7 @@ void bind_transpose(nb::module_& module);
 void bind_wide_arithmetic(nb::module_& module);
 void bind_wide_matmul(nb::module_& module);
 void bind_wide_ntt(nb::module_& module);
+void bind_wide_polynomials(nb::module_& module);
 void bind_wide_residues(nb::module_& module);
 void bind_digit_conversion(nb::module_& module);
 void bind_digit_division(nb::module_& module);

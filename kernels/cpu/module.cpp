@@ -46,6 +46,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_wide_arithmetic(module);
   rns::bind_wide_matmul(module);
   rns::bind_wide_ntt(module);
+  rns::bind_wide_polynomials(module);
   rns::bind_wide_residues(module);
   rns::bind_digit_conversion(module);
   rns::bind_digit_division(module);

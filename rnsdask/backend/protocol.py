@@ -47,6 +47,21 @@ LU_FACTORS: tuple[LUFactor, ...] = ("P", "L", "U")
 
 
 @dataclass(frozen=True)
+class HalfGcd:
+    """Two neighbours f and g in a remainder sequence, each up to its leading coefficient.
+
+    The matrix (2, 2, length) takes the polynomials that the sequence begins with to these. `leading` are the
+    leading coefficients of the divisors on the way, `degrees` their degrees.
+    """
+
+    matrix: Array
+    f: Array
+    g: Array
+    leading: Array
+    degrees: Array
+
+
+@dataclass(frozen=True)
 class Extremum:
     """Greatest key of an array (least, for a minimum), as compared: complemented for a minimum.
 
@@ -389,19 +404,28 @@ class Kernels(Protocol):
     # Degrees, int32 (n, B), contiguous, say how many coefficients count; -1 is that of the polynomial 0.
 
     def remainder_sequences(
-        self, x: Array, y: Array, degrees: tuple[Array, Array], moduli: ModuliSet, divisors: bool
+        self, x: Array, y: Array, degrees: tuple[Array, Array], moduli: Moduli, divisors: bool
     ) -> tuple[Array, Array, Array]:
         """Resultants, as quotients of two (n, B), and greatest common divisors (n, B, max(A, C)), monic.
 
         The resultants are determinants of Sylvester's matrices of the degrees, whose leading coefficients may
         be 0; where a polynomial is 0 they are 0. Divisors are found if asked for, else have no coefficients;
-        for them no leading coefficient may be 0.
+        for them no leading coefficient may be 0. WideModuli are for a CPU.
         """
 
-    def divide_polynomials(
-        self, x: Array, y: Array, degrees: Array, moduli: ModuliSet
-    ) -> tuple[Array, Array]:
-        """Quotients and remainders (n, B, A) of divisions by y, whose degrees are given and none is -1."""
+    def divide_polynomials(self, x: Array, y: Array, degrees: Array, moduli: Moduli) -> tuple[Array, Array]:
+        """Quotients and remainders (n, B, A) of divisions by y, whose degrees are given and none is -1.
+
+        WideModuli are for a CPU.
+        """
+
+    @property
+    def half_gcd(self) -> Callable[[Array, int, WideModuli, bool], HalfGcd] | None:
+        """Euclid's algorithm on a pair (2, A) modulo one prime, to a degree of the second below a least one.
+
+        The first polynomial has the greater degree. The matrix is found if asked for, else has no
+        coefficients. None if the processor has no such kernel.
+        """
 
     def ntt(self, residues: Array, constants: TransformConstants, out: Array) -> None:
         """Transforms of (n, N) residues, as many of one length after another as there are, to `out`."""

@@ -1,7 +1,7 @@
 """Polynomials over prime fields of which one is beyond 32 bits, chunk by chunk. No Dask in here.
 
-Fields below 2**32 are computed together as such, the others one by one, by steps on all pairs of the same
-degrees.
+On a CPU all fields have the same kernels. On a GPU fields below 2**32 are computed together as such, the
+others one by one, by steps on all pairs of the same degrees.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array
+from rnsdask.backend import Array, kernels_of
 from rnsdask.core import rows
 from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
 from rnsdask.core.place import Place
@@ -36,11 +36,15 @@ def common_divisors(f: Array, g: Array, system: WidePrimeFields) -> Array:
 
 def divided(f: Array, g: Array, system: WidePrimeFields, place: Place) -> Array:
     """Quotients and remainders, one after another, as :func:`.polynomials.divided`."""
-    _, divisors, batch = polynomials.stacks(f, g)
-    polynomials.check_divisors(divisors, batch, system.moduli, place)
     return _by_fields(rows.divided, f, g, system=system, place=place)
 
 
+_OF_ALL_FIELDS: dict[str, Any] = {
+    rows.resultants.name: polynomials.resultants,
+    rows.discriminants.name: polynomials.discriminants,
+    rows.common_divisors.name: polynomials.common_divisors,
+    rows.divided.name: polynomials.divided,
+}
 _OF_ONE_FIELD: dict[str, Any] = {
     rows.resultants.name: fermat_polynomials.resultants,
     rows.discriminants.name: fermat_polynomials.discriminants,
@@ -50,6 +54,12 @@ _OF_ONE_FIELD: dict[str, Any] = {
 
 
 def _by_fields(row: Row[..., Array], *blocks: Array, system: WidePrimeFields, **options: Any) -> Array:
+    if kernels_of(blocks[0]).half_gcd is not None:
+        shared: Array = _OF_ALL_FIELDS[row.name](*blocks, system.moduli, **options)
+        return shared
+    if row is rows.divided:
+        _, divisors, batch = polynomials.stacks(*blocks)
+        polynomials.check_divisors(divisors, batch, system.moduli, options["place"])
     out: Array | None = None
     for chosen, fields in _parts(system):
         words = [block[chosen].astype(fields.word_dtype, copy=False) for block in blocks]

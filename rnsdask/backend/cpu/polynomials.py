@@ -1,10 +1,12 @@
 """Polynomials of residues: products by transforms, division, common divisors."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend.cpu.extension import _cpu
-from rnsdask.backend.protocol import Array
+from rnsdask.backend.protocol import Array, HalfGcd, Moduli
 from rnsdask.constants import ThreePrimeConstants, TransformConstants, modulus_table, wide_modulus_table
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.wide_moduli import WideModuli
@@ -61,19 +63,35 @@ def three_prime_remainders(x: Array, constants: ThreePrimeConstants, out: Array)
 
 
 def remainder_sequences(
-    x: Array, y: Array, degrees: tuple[Array, Array], moduli: ModuliSet, divisors: bool
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
+    x: Array, y: Array, degrees: tuple[Array, Array], moduli: Moduli, divisors: bool
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     n, count, _ = x.shape
     length = max(x.shape[-1], y.shape[-1]) if divisors else 0
-    numerators, denominators = (np.empty((n, count), dtype=np.uint32) for _ in range(2))
-    found = np.empty((n, count, length), dtype=np.uint32)
-    _cpu.remainder_sequences(x, y, *degrees, modulus_table(moduli), numerators, denominators, found)
+    numerators, denominators = (np.ones((n, count), dtype=x.dtype) for _ in range(2))
+    found = np.empty((n, count, length), dtype=x.dtype)
+    if isinstance(moduli, WideModuli):
+        _cpu.wide_remainder_sequences(x, y, *degrees, wide_modulus_table(moduli), numerators, found)
+    else:
+        _cpu.remainder_sequences(x, y, *degrees, modulus_table(moduli), numerators, denominators, found)
     return numerators, denominators, found
 
 
 def divide_polynomials(
-    x: Array, y: Array, degrees: Array, moduli: ModuliSet
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    quotients, remainders = (np.empty(x.shape, dtype=np.uint32) for _ in range(2))
-    _cpu.divide_polynomials(x, y, degrees, modulus_table(moduli), quotients, remainders)
+    x: Array, y: Array, degrees: Array, moduli: Moduli
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    quotients, remainders = (np.empty(x.shape, dtype=x.dtype) for _ in range(2))
+    if isinstance(moduli, WideModuli):
+        _cpu.wide_divide_polynomials(x, y, degrees, wide_modulus_table(moduli), quotients, remainders)
+    else:
+        _cpu.divide_polynomials(x, y, degrees, modulus_table(moduli), quotients, remainders)
     return quotients, remainders
+
+
+def half_gcd(pair: Array, least: int, moduli: WideModuli, wants_matrix: bool) -> HalfGcd:
+    length = pair.shape[1]
+    words = pair.copy()
+    matrix = np.empty((2, 2, length - least + 1 if wants_matrix else 0), dtype=np.uint64)
+    leading, degrees = (np.empty(length - least + 1, dtype=dtype) for dtype in (np.uint64, np.int64))
+    table = wide_modulus_table(moduli)
+    m, n, steps = _cpu.wide_half_gcd(words, least, table, matrix, leading, degrees)
+    return HalfGcd(matrix, words[0, : m + 1], words[1, : n + 1], leading[:steps], degrees[:steps])

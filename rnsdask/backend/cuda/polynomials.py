@@ -15,7 +15,7 @@ from rnsdask.backend.cuda.launching import (
     processors,
 )
 from rnsdask.backend.cuda.layout import BLOCK, CONVOLUTION, DIVISIONS, RUNS, SEQUENCES, THREE_PRIMES, WARP
-from rnsdask.backend.protocol import Array
+from rnsdask.backend.protocol import Array, Moduli
 from rnsdask.constants import ThreePrimeConstants
 from rnsdask.core.moduli import ModuliSet
 
@@ -35,8 +35,9 @@ def _threads(length: int) -> int:
 
 
 def remainder_sequences(
-    x: Array, y: Array, degrees: tuple[Array, Array], moduli: ModuliSet, divisors: bool
+    x: Array, y: Array, degrees: tuple[Array, Array], moduli: Moduli, divisors: bool
 ) -> tuple[Array, Array, Array]:
+    assert isinstance(moduli, ModuliSet)
     n, count, _ = x.shape
     length = max(x.shape[-1], y.shape[-1]) if divisors else 0
     numerators, denominators = (cupy.empty((n, count), dtype=cupy.uint32) for _ in range(2))
@@ -77,7 +78,8 @@ def remainder_sequences(
     return numerators, denominators, found
 
 
-def divide_polynomials(x: Array, y: Array, degrees: Array, moduli: ModuliSet) -> tuple[Array, Array]:
+def divide_polynomials(x: Array, y: Array, degrees: Array, moduli: Moduli) -> tuple[Array, Array]:
+    assert isinstance(moduli, ModuliSet)
     n, count, _ = x.shape
     quotients, remainders = (cupy.empty(x.shape, dtype=cupy.uint32) for _ in range(2))
     task = Parameter(
@@ -95,6 +97,9 @@ def divide_polynomials(x: Array, y: Array, degrees: Array, moduli: ModuliSet) ->
         block = _threads(y.shape[-1])
         launching.launch("polynomials", "divide_polynomials", n * count * block, (task,), block=block)
     return quotients, remainders
+
+
+half_gcd = None
 
 
 def convolve(x: Array, y: Array, moduli: ModuliSet, first: int, out: Array) -> None:
