@@ -3,6 +3,7 @@
     python scripts/bench_linalg.py cpu            one thread
     python scripts/bench_linalg.py gpu            and FLINT on one core beside it
     python scripts/bench_linalg.py cpu --lengths 8,64 --primes 1,100 --operations det,lu
+    python scripts/bench_linalg.py cpu --bits 61 --primes 1    of primes beyond 2^32, in words of 64 bits
 
 A row is one operation of matrices of one length modulo some primes, of so many matrices that their
 determinants take `--steps` multiplications and subtractions. "G steps/s" counts N^3 steps of a product, an
@@ -75,7 +76,8 @@ def stack(fields: rd.PrimeFields, count: int, length: int) -> np.ndarray:
     """Random residues (n, count, length, length)."""
     rng = np.random.default_rng(1)
     shape = (count, length, length)
-    return np.stack([rng.integers(0, p, shape, dtype=np.uint64).astype(np.uint32) for p in fields.primes])
+    words = [rng.integers(0, p, shape, dtype=np.uint64) for p in fields.primes]
+    return np.stack(words).astype(fields.word_dtype)
 
 
 def of_flint(residues: np.ndarray, fields: rd.PrimeFields) -> list[Any]:
@@ -92,12 +94,18 @@ def each(function: Callable[[Any], Any], matrices: list[Any]) -> None:
 
 
 def bench(
-    kind: str, lengths: list[int], primes: list[int], operations: list[str], steps: float, repeat: int
+    kind: str,
+    bits: int,
+    lengths: list[int],
+    primes: list[int],
+    operations: list[str],
+    steps: float,
+    repeat: int,
 ) -> list[dict[str, Any]]:
-    """A row for each operation, length and number of primes."""
+    """A row for each operation, length and number of primes below a power of two."""
     rows = []
     measure = waited_seconds if kind == "gpu" else wall_seconds
-    moduli = list(zip(range(max(primes)), primes_below(2**32, 1), strict=False))
+    moduli = list(zip(range(max(primes)), primes_below(2**bits, 1), strict=False))
     for length in lengths:
         for n in primes:
             fields = rd.PrimeFields([p for _, p in moduli[:n]])
@@ -114,7 +122,7 @@ def bench(
                     calls["flint"] = partial(wall_seconds, partial(each, flints, matrices))
                 timings = time_in_turn(calls, repeat)
                 total, least = n * count, min(timings["ours"].seconds)
-                row = {"operation": name, "length": length, "primes": n, "matrices": total}
+                row = {"operation": name, "length": length, "bits": bits, "primes": n, "matrices": total}
                 row |= {**timings["ours"].row(), "us each": 1e6 * least / total}
                 row["G steps/s"] = share * length**3 * total / least / 1e9
                 if flints is not None:
@@ -183,6 +191,7 @@ def main() -> None:
     parser.add_argument("kind", choices=("cpu", "gpu"))
     parser.add_argument("--lengths", default=LENGTHS)
     parser.add_argument("--primes", default=PRIMES)
+    parser.add_argument("--bits", type=int, default=32, help="of the primes; 61 for words of 64 bits")
     parser.add_argument("--operations", default=",".join(OPERATIONS))
     parser.add_argument("--steps", type=float, help="of a determinant, of all matrices together")
     parser.add_argument("--integers", default=INTEGERS, help="lengths, bits and, if several, matrices")
@@ -191,7 +200,7 @@ def main() -> None:
     lengths, primes = ([int(v) for v in text.split(",")] for text in (options.lengths, options.primes))
     steps, operations = options.steps or STEPS[options.kind], options.operations.split(",")
     sizes = [tuple(map(int, size.split("x"))) for size in options.integers.split(",")]
-    rows = bench(options.kind, lengths, primes, operations, steps, options.repeat)
+    rows = bench(options.kind, options.bits, lengths, primes, operations, steps, options.repeat)
     rows += bench_integers(options.kind, sizes, options.repeat)
     write_results(options.json, options.kind == "gpu", rows)
 

@@ -105,6 +105,28 @@ def bench_integer_polynomials(sizes: list[int], bits: int) -> list[dict[str, Any
     return rows
 
 
+def bench_long_primes(sizes: list[int]) -> list[dict[str, Any]]:
+    """Rows for polynomials of so many coefficients modulo a prime of 61 bits, beside python-flint's."""
+    rows, p = [], 2**61 - 1
+    for size in sizes:
+        x, y = (rd.random(rd.PrimeFields([p]), (size,), seed=seed) for seed in (1, 2))
+        u, v = (flint.nmod_poly(a.words[0].tolist(), p) for a in (x, y))
+        square, theirs = rd.convolve(x, x), u * u
+        operations = {
+            "product": (partial(rd.convolve, x, y), partial(mul, u, v)),
+            "divmod": (partial(rd.poly.divmod, square, y), partial(divmod, theirs, v)),
+            "gcd": (partial(rd.poly.gcd, x, y), partial(u.gcd, v)),
+            "resultant": (partial(rd.poly.resultant, x, y), partial(u.resultant, v)),
+        }
+        for name, sides in operations.items():
+            calls = dict(zip(("ours", "flint"), sides, strict=True))
+            busy = time_in_turn({side: partial(processor_seconds, c) for side, c in calls.items()}, 3)
+            least = {side: min(timing.seconds) for side, timing in busy.items()}
+            row = {"table": "polynomials modulo a prime of 61 bits", "operation": name, "coefficients": size}
+            rows.append({**row, **busy["ours"].row(), "python-flint": least["flint"] / least["ours"]})
+    return rows
+
+
 def bench_integers(lengths: list[int]) -> list[dict[str, Any]]:
     """A row for products of two integers of so many bits by rd.long_multiply, beside GMP's.
 
@@ -138,8 +160,10 @@ def processor_seconds(function: Callable[[], Any]) -> float:
 def bench(tiny: bool) -> list[dict[str, Any]]:
     """The rows of all products."""
     if tiny:
-        return bench_products([2**6]) + bench_integer_polynomials([2**6], 64) + bench_integers([2**17])
+        rows = bench_products([2**6]) + bench_long_primes([2**6])
+        return rows + bench_integer_polynomials([2**6], 64) + bench_integers([2**17])
     rows = bench_products([2**e for e in (8, 12, 16, 20)])
+    rows += bench_long_primes([2**e for e in (8, 10, 12, 14)])
     rows += bench_integer_polynomials([2**12, 2**16], 1024)
     return rows + bench_integers([10**e for e in (6, 7, 8, 9)])
 
