@@ -12,7 +12,7 @@ from rnsdask.cli.printing import CommandError, answer, cost_text, counted, echo,
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PART_VALUES = 2**24
+PART_VALUES = 2**24
 """Values of a mask that are looked at together, where one row of it has fewer."""
 
 
@@ -112,7 +112,7 @@ def _parts(values: Any, path: str) -> "Iterator[tuple[int, Any]]":
     import math
 
     row = max(1, math.prod(values.shape[1:]))
-    step = values.chunks[0] * max(1, _PART_VALUES // (row * values.chunks[0]))
+    step = values.chunks[0] * max(1, PART_VALUES // (row * values.chunks[0]))
     for start in range(0, values.shape[0], step):
         try:
             part = values[start : start + step]

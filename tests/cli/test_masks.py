@@ -54,7 +54,7 @@ def test_sums_beyond_64_bits() -> None:
 @pytest.mark.parametrize("k", [3, 30, -4, -30, 0])
 @pytest.mark.parametrize("name", ["m", "tm", "bits"])
 def test_topk(name: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rnsdask.cli.masks._PART_VALUES", 5)
+    monkeypatch.setattr("rnsdask.cli.masks.PART_VALUES", 5)
     values = np.asarray(zarr.open_array(f"{name}.zarr", mode="r")[:]).astype(int)
     order = sorted(np.ndindex(values.shape), key=lambda i: -values[i] if k > 0 else values[i])[: abs(k)]
     found = as_json("topk", k, f"{name}.zarr")
