@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import sys
 import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -60,12 +61,12 @@ def first_bytes(stream: io.BufferedReader) -> bytes:
 def _zstd() -> Any:
     """Import the module of zstandard: Python's own from 3.14 on, or its backport."""
     try:
-        from compression import zstd
-    except ImportError:
-        try:
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
             from backports import zstd
-        except ImportError:
-            return None
+    except ImportError:
+        return None
     return zstd
 
 
