@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, SupportsIndex, TypeAlias
 
+import dask.array as da
 import numpy as np
 from dask.base import compute
 from dask.delayed import delayed
@@ -18,7 +19,6 @@ from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import JobError
 from rnsdask.core.files import new_file
 from rnsdask.core.moduli import as_integer
-from rnsdask.core.place import Place
 from rnsdask.core.places import local_path
 from rnsdask.fields.system import PrimeFields
 from rnsdask.io.seal import Compression, SealForm, check_same_form, object_bytes, read_object
@@ -71,13 +71,13 @@ def read_seal(
         raise ValueError(f"chunks must be at least 1, got {per_chunk}")
     form, words = _read_files(files[:1], fields)
     lengths = [min(per_chunk, len(files) - start) for start in range(0, len(files), per_chunk)]
+    # A task gets the paths of its chunk alone.
+    names = np.array(files, object).reshape(1, -1, *(1,) * (words.ndim - 2))
     words = map_chunks(
         _read_chunk,
+        da.from_array(names, chunks=(1, per_chunk, *names.shape[2:])),
         rows=fields.rows,
         chunks=(lengths, *((length,) for length in words.shape[2:])),
-        located=True,
-        files=files,
-        per_chunk=per_chunk,
         system=fields,
         like_first=(form, words.shape[2:]),
     )
@@ -168,9 +168,8 @@ def _read_files(
     return form, words
 
 
-def _read_chunk(*, files: tuple[str, ...], per_chunk: int, place: Place, **options: Any) -> NDArray[Any]:
-    start = per_chunk * place.index[0]
-    return _read_files(files[start : start + per_chunk], **options)[1]
+def _read_chunk(names: NDArray[np.object_], **options: Any) -> NDArray[Any]:
+    return _read_files(names.ravel().tolist(), **options)[1]
 
 
 def _write_files(words: Any, files: Sequence[str], form: SealForm, compression: Compression) -> None:
