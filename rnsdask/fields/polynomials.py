@@ -86,7 +86,7 @@ SHORT = 512
 # Fewest coefficients of a divisor and of a quotient for which division by convolutions is quicker.
 LONG = {"cpu": 2**10, "cuda": 6000}
 WIDE_LONG = 2**12
-"""The same for words of 64 bits on a CPU."""
+"""Fewest such coefficients of words of 64 bits on a CPU."""
 
 
 def degrees_of(words: Array) -> Array:
