@@ -20,9 +20,10 @@ from rnsdask.core.errors import JobError
 from rnsdask.core.files import new_file
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.places import local_path
-from rnsdask.fields.system import PrimeFields
+from rnsdask.fields.system import PrimeFields, check_prime_fields, prime_fields
 from rnsdask.io.seal import Compression, SealForm, check_same_form, object_bytes, read_object
 from rnsdask.lazy.chunks import rechunk
+from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.map import map_chunks
 
 _Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -62,7 +63,7 @@ def read_seal(
         If primes are none, or a path is a URL.
     """
     files = _files(paths)
-    fields = primes if isinstance(primes, PrimeFields) else PrimeFields(primes)
+    fields = prime_fields(primes)
     if chunks is None:
         form, words = _read_files(files, fields)
         return FieldArray(words, fields), form
@@ -116,8 +117,8 @@ def write_seal(
     TypeError, ValueError
         If the array, its shape or the compression is none that files can have, or a path is a URL.
     """
-    if not isinstance(x, FieldArray) or not isinstance(x.system, PrimeFields):
-        raise TypeError(f"write_seal takes a FieldArray of PrimeFields, got {type(x).__name__}")
+    check_elements("write_seal", x)
+    check_prime_fields("write_seal", x.system)
     files = _files(paths)
     if x.ndim not in (2, 3) or len(x) != len(files):
         raise ValueError(

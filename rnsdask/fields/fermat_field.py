@@ -121,6 +121,11 @@ class FermatField(FiniteFields):
         return int(self.constants.modulus)
 
     @property
+    def primes(self) -> tuple[int]:
+        """The prime, the number of elements of the field."""
+        return (self.modulus,)
+
+    @property
     def bits(self) -> int:
         """Bits of the prime."""
         return self.modulus.bit_length()

@@ -83,6 +83,11 @@ class FiniteFields(NumberSystem):
             Conversions((self.conversions[self.table_name],)),
         )
 
+    @property
+    @abstractmethod
+    def primes(self) -> tuple[int, ...]:
+        """The primes, each the number of elements of a field."""
+
     @abstractmethod
     def check_divisor(self, value: int) -> None:
         """Raise ZeroDivisionError if the element that an integer stands for is 0 in a field."""
@@ -418,6 +423,17 @@ def _residues_of_words(words: NDArray[Any], primes: tuple[int, ...]) -> NDArray[
         np.remainder(sizes, np.uint64(p), out=row)
         np.subtract(np.uint64(p), row, out=row, where=negative & (row != 0))
     return residues
+
+
+def prime_fields(primes: PrimeFields | Iterable[SupportsIndex]) -> PrimeFields:
+    """Fields of primes, or those that are given."""
+    return primes if isinstance(primes, PrimeFields) else PrimeFields(primes)
+
+
+def check_prime_fields(name: str, system: NumberSystem) -> None:
+    """Raise TypeError, for a function of a name, unless elements are of prime fields."""
+    if not isinstance(system, PrimeFields):
+        raise TypeError(f"{name} takes elements of PrimeFields, got {system!r}")
 
 
 def centring_offset(product: int, signed: bool, half: str | None) -> int:

@@ -10,20 +10,13 @@ from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.ways import must
 from rnsdask.fields.base_change import some_fields
-from rnsdask.fields.system import PrimeFields, centring_offset
+from rnsdask.fields.system import PrimeFields, centring_offset, check_prime_fields, prime_fields
 from rnsdask.lazy.elementwise import map_entry
 from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.operands import N, make_like
 
 Rounding = Literal["round", "floor"]
 Half = Literal["up", "down"]
-
-
-def check_prime_fields(name: str, f: Any) -> None:
-    """Raise TypeError unless a value is an array of elements of prime fields."""
-    check_elements(name, f)
-    if not isinstance(f.system, PrimeFields):
-        raise TypeError(f"{name} takes elements of PrimeFields, got {f.system!r}")
 
 
 def rescale(f: N, primes: SupportsIndex = 1, rounding: Rounding = "round") -> N:
@@ -56,7 +49,8 @@ def rescale(f: N, primes: SupportsIndex = 1, rounding: Rounding = "round") -> N:
     ValueError
         If no prime would be dropped, or none be left, or `rounding` is another name.
     """
-    check_prime_fields("rescale", f)
+    check_elements("rescale", f)
+    check_prime_fields("rescale", f.system)
     system, count = f.system, as_integer(primes, "primes")
     if not 1 <= count < system.rows:
         rule = f"be from 1 to {system.rows - 1}, so that some of the {system.rows} primes are left"
@@ -102,8 +96,9 @@ def base_extend(
     ValueError
         If a number is not a prime or appears twice, or `half` is wrong.
     """
-    check_prime_fields("base_extend", f)
-    fields = primes if isinstance(primes, PrimeFields) else PrimeFields(primes)
+    check_elements("base_extend", f)
+    check_prime_fields("base_extend", f.system)
+    fields = prime_fields(primes)
     offset = centring_offset(f.system.moduli.product, signed, half)
     words = map_entry(rows.base_extend, (f.words,), f.system, result=fields, fields=fields, offset=offset)
     found: N = make_like((f,), words, fields, "raise")

@@ -23,7 +23,7 @@ from rnsdask.core.primes import logarithm_of_root
 from rnsdask.core.rows import Row
 from rnsdask.core.ways import must
 from rnsdask.fields.ntt import FourStep, Places
-from rnsdask.fields.system import FiniteFields, PrimeFields
+from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import by_tasks, rechunk
 from rnsdask.lazy.elementwise import map_entry
 from rnsdask.lazy.fields import check_elements
@@ -206,9 +206,8 @@ def _places_of(system: FiniteFields, length: int, negacyclic: bool, root: Any, o
     if len(given) != len(own):
         rule = f"be one primitive root for each of the {len(own)} fields, got {len(given)}"
         raise ValueError(must("root", rule))
-    primes = system.primes if isinstance(system, PrimeFields) else (system.value_range[1] + 1,)
     roots = tuple(as_integer(value, "root") for value in given)
-    exponents = tuple(map(_exponent_of, roots, own, (length * (1 + negacyclic),) * len(own), primes))
+    exponents = tuple(map(_exponent_of, roots, own, (length * (1 + negacyclic),) * len(own), system.primes))
     if order == "natural" and set(exponents) == {1}:
         return None
     return Places(exponents, negacyclic, order == "bit-reversed")

@@ -12,7 +12,7 @@ import dask.array as da
 from rnsdask.backend import Array
 from rnsdask.core import rows
 from rnsdask.fields import polynomial_values, power_series, rational_functions
-from rnsdask.fields.system import FiniteFields, PrimeFields
+from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import as_lazy, rechunk
 from rnsdask.lazy.map import map_chunks, unify_chunks
 from rnsdask.lazy.matrices import numbers_like
@@ -210,8 +210,7 @@ def _of_series(
 
 def _check_characteristic(name: str, fields: FiniteFields, length: int) -> None:
     """Raise ValueError if a function would divide by 0: by an integer below `length` in a field."""
-    primes = fields.primes if isinstance(fields, PrimeFields) else ()
-    least = min(primes, default=length)  # Fermat primes exceed the length of any series
+    least = min(fields.primes)
     if least < length:
         raise ValueError(
             f"{name} of {length} coefficients divides by 1 to {length - 1}, but {least} is 0 modulo {least}; "

@@ -268,7 +268,7 @@ def test_wrong_calls(save: Callable[..., list[Path]], tmp_path: Path) -> None:
         ValueError, match=r"3 files take an array of shape \(3, polynomials, N\).*\(2, 2, 8\)"
     ):
         rd.write_seal(["a", "b", "c"], x, form)
-    with pytest.raises(TypeError, match="write_seal takes a FieldArray of PrimeFields, got RNSArray"):
+    with pytest.raises(TypeError, match="write_seal takes a FieldArray, got RNSArray"):
         rd.write_seal(paths, rd.from_ints([1, 2]), form)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="compression must be 'none', 'zlib' or 'zstd', got 'gzip'"):
         rd.write_seal(paths, x, form, compression="gzip")  # type: ignore[arg-type]
