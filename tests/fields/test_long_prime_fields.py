@@ -20,6 +20,8 @@ from rnsdask.rns import matmul
 PRIMES = [2, 3, 65537, 2**32 - 5, 2**32 + 15, 2**50 - 27, 2**59 - 55, 2**60 - 93, 2**61 - 1, 2**63 - 25]
 GREATEST = 18446744073709551557  # below 2**64
 ROOTED = 2**64 - 2**32 + 1  # 2**32 divides it less 1
+AT_WIDTHS = 4611686018425815041, 4611686018429485057, 9223372036836950017, 9223372036855300097
+"""Primes on both sides of 2**62 and of 2**63 that 2**18 divides less 1."""
 MIXED = rd.PrimeFields([*PRIMES, ROOTED, GREATEST])
 
 
@@ -159,9 +161,10 @@ def test_convolutions_are_flints(lengths: tuple[int, int], on_each_processor: Pr
 @pytest.mark.parametrize("log_length", [0, 1, 5, 9, 10, 11, 16, 17])
 def test_long_transforms(log_length: int, on_each_processor: Processor) -> None:
     """Products of transforms are cyclic convolutions; values of short ones are sums of powers."""
-    fields = rd.PrimeFields([1152921504577486849, ROOTED])
+    fields = rd.PrimeFields([1152921504577486849, *AT_WIDTHS, ROOTED])
     length, random = 1 << log_length, Random(log_length)
     words = [elements(random, p, max(length, 11))[:length] for p in fields.primes]
+    words[1] = [random.choice((0, fields.primes[1] - 1)) for _ in range(length)]
     x = placed(on_each_processor, words, fields)
     for negacyclic, mode in ((False, "cyclic"), (True, "negacyclic")):
         values = rd.ntt(x, negacyclic=negacyclic)
