@@ -10,6 +10,15 @@ namespace rns {
 
 typedef unsigned __int128 u128;
 
+// |a + b| and |a - b| mod m, for a, b < m: by masks, for compilers for CPUs make branches of conditions.
+RNS_INLINE u64 mod_add(u64 a, u64 b, u64 last) {
+  return a + b - ((last + 1u) & (0u - static_cast<u64>(b > last - a)));
+}
+
+RNS_INLINE u64 mod_sub(u64 a, u64 b, u64 last) {
+  return a - b + ((last + 1u) & (0u - static_cast<u64>(a < b)));
+}
+
 // A constant factor w < m with its quotient floor(w 2^64 / m).
 struct WideFactor {
   u64 value;
