@@ -1,4 +1,4 @@
-"""What commands print with ``--quiet``: results and errors alone."""
+"""The option ``--quiet``: results, warnings and errors alone are printed."""
 
 from pathlib import Path
 

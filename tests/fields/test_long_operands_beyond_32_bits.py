@@ -117,7 +117,7 @@ def test_elimination_over_several_fields_and_matrices() -> None:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have half-gcds and divisions by series begin at few coefficients."""
+    """Begin half-gcds and divisions by series at few coefficients."""
     monkeypatch.setattr(half_gcd, "LONG", 12)
     monkeypatch.setattr(half_gcd, "SHORT", 3)
     monkeypatch.setattr(polynomials, "WIDE_LONG", 10)
