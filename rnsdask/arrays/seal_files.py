@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, SupportsIndex, TypeAlias
@@ -21,7 +22,7 @@ from rnsdask.core.files import new_file
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.places import local_path
 from rnsdask.fields.system import PrimeFields, check_prime_fields, prime_fields
-from rnsdask.io.seal import Compression, SealForm, check_same_form, object_bytes, read_object
+from rnsdask.io.seal import Compression, SealForm, can_have, check_same_form, object_bytes, read_object
 from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.map import map_chunks
@@ -56,9 +57,10 @@ def read_seal(
     Raises
     ------
     InputError
-        If a file is damaged, cut, of another kind or another SEAL, a residue is not below its prime, or form
-        and shape are not those of the first file. Of a lazy array when a chunk is computed, but for the first
-        file.
+        If a file is cut, of another kind or another SEAL, or seen to be damaged (without compression it has
+        no checksum, and by zstandard only what :func:`write_seal` has written), a residue is not below its
+        prime, or form and shape are not those of the first file. Of a lazy array when a chunk is computed,
+        but for the first file.
     TypeError, ValueError
         If primes are none, or a path is a URL.
     """
@@ -115,7 +117,8 @@ def write_seal(
     JobError
         If a file exists, and `overwrite` is false; nothing is written then.
     TypeError, ValueError
-        If the array, its shape or the compression is none that files can have, or a path is a URL.
+        If the array, its shape or the compression is none that files can have, or a path is a URL or is given
+        twice.
     """
     check_elements("write_seal", x)
     check_prime_fields("write_seal", x.system)
@@ -125,6 +128,15 @@ def write_seal(
             f"{len(files)} files take an array of shape ({len(files)}, polynomials, N), or ({len(files)}, N) "
             f"of plaintexts; got {x.shape}"
         )
+    if not can_have(x.shape[1:]):
+        raise ValueError(
+            "ciphertexts have 2 to 16 polynomials of 2 to 131072 coefficients, and plaintexts one of up to "
+            f"131072; got {x.shape}"
+        )
+    places = [os.path.realpath(file) for file in files]
+    if len(set(places)) < len(places):
+        twice = next(file for file, count in Counter(places).items() if count > 1)
+        raise ValueError(f"paths must be different files, got {twice} more than once")
     if compression not in ("none", "zlib", "zstd"):
         raise ValueError(f"compression must be 'none', 'zlib' or 'zstd', got {compression!r:.40}")
     if not overwrite and (there := next(filter(Path.exists, map(Path, files)), None)):

@@ -162,7 +162,8 @@ def compressing(stream: BinaryIO, name: str) -> AbstractContextManager[BinaryIO]
         return (bz2.BZ2File if suffix == ".bz2" else lzma.LZMAFile)(stream, "wb")  # type: ignore[return-value]
     if (zstd := _zstd()) is None:
         raise JobError("writing zstandard needs a package: pip install 'rnsdask[zstd]'")
-    return zstd.ZstdFile(stream, "wb")  # type: ignore[no-any-return]
+    options = {zstd.CompressionParameter.checksum_flag: 1}  # as the program zstd does
+    return zstd.ZstdFile(stream, "wb", options=options)  # type: ignore[no-any-return]
 
 
 def compress_as(data: bytes, suffix: str) -> bytes:

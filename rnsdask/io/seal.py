@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import math
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -53,7 +54,7 @@ class SealForm:
     Raises
     ------
     ValueError
-        If `parms_id` does not have 32 bytes.
+        If `parms_id` does not have 32 bytes, or the scale is not finite.
     """
 
     parms_id: bytes
@@ -65,6 +66,8 @@ class SealForm:
     def __post_init__(self) -> None:
         if len(self.parms_id) != len(_NO_PARAMETERS):
             raise ValueError(f"parms_id must have 32 bytes, got {len(self.parms_id)}")
+        if not math.isfinite(self.scale):
+            raise ValueError(f"scale must be finite, got {self.scale}")
 
     @staticmethod
     def parms_id_of(scheme: Scheme, degree: int, primes: Iterable[int], plain_modulus: int = 0) -> bytes:
@@ -107,20 +110,33 @@ def read_object(data: bytes, name: str, primes: Sequence[int]) -> tuple[SealForm
     begin = _take(stream, _PLAINTEXT.size + _HEADER.size, name)
     if begin[_PLAINTEXT.size :].startswith(_MAGIC.to_bytes(2, "little")):
         parms_id, count, scale = _PLAINTEXT.unpack_from(begin)
-        form, shape = (
-            SealForm(parms_id, parms_id != _NO_PARAMETERS, scale, minor=minor),
-            _plain_shape(count, primes, name),
-        )
+        form = _form(name, parms_id, parms_id != _NO_PARAMETERS, scale, minor=minor)
+        shape: tuple[int, ...] = _plain_shape(count, primes, name)
     else:
         begin += _take(stream, _CIPHERTEXT.size - _PLAINTEXT.size, name)
         parms_id, is_ntt, polynomials, degree, rows, scale, factor = _CIPHERTEXT.unpack_from(begin)
-        form, shape = SealForm(parms_id, is_ntt != 0, scale, factor, minor), (polynomials, rows, degree)
-        if not (2 <= polynomials <= _MOST_POLYNOMIALS and 2 <= degree <= _MOST_COEFFICIENTS):
+        form, shape = _form(name, parms_id, is_ntt != 0, scale, factor, minor), (polynomials, rows, degree)
+        if not can_have((polynomials, degree)):
             sizes = f"{polynomials} polynomials of {degree} coefficients"
             raise InputError(f"{name}: it is no ciphertext or plaintext: it announces {sizes}")
         if rows != len(primes):
             raise InputError(f"{name}: it has residues modulo {rows} primes, and {len(primes)} are given")
     return form, _read_residues(stream, begin[-_HEADER.size :], shape, name, primes)
+
+
+def _form(name: str, *members: Any, **others: Any) -> SealForm:
+    """Make a form of what a file says; InputError where it cannot be."""
+    try:
+        return SealForm(*members, **others)
+    except ValueError as error:
+        raise InputError(f"{name}: its {error}") from None
+
+
+def can_have(shape: tuple[int, ...]) -> bool:
+    """Whether a file can have a ciphertext (polynomials, N), or a plaintext (N,), of a shape."""
+    *outer, degree = shape
+    least = 2 if outer else 1
+    return least <= degree <= _MOST_COEFFICIENTS and all(2 <= k <= _MOST_POLYNOMIALS for k in outer)
 
 
 def _read_header(data: bytes, name: str) -> tuple[int, int, int]:
@@ -147,7 +163,7 @@ def _take(stream: Any, count: int, name: str) -> bytes:
 
 def _plain_shape(count: int, primes: Sequence[int], name: str) -> tuple[int, ...]:
     degree, rest = divmod(count, len(primes))
-    if rest or not 1 <= degree <= _MOST_COEFFICIENTS:
+    if rest or not can_have((degree,)):
         raise InputError(f"{name}: its plaintext has {count} residues, and {len(primes)} primes are given")
     return len(primes), degree
 

@@ -270,10 +270,42 @@ def test_wrong_calls(save: Callable[..., list[Path]], tmp_path: Path) -> None:
         rd.write_seal(["a", "b", "c"], x, form)
     with pytest.raises(TypeError, match="write_seal takes a FieldArray, got RNSArray"):
         rd.write_seal(paths, rd.from_ints([1, 2]), form)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"different files, got .*/q\.seal more than once"):
+        rd.write_seal([tmp_path / "q.seal", tmp_path / "a" / ".." / "q.seal"], x, form)
+    for shape in ((2, 1, 8), (2, 17, 8), (2, 2, 1), (2, 0), (2, 0, 8)):
+        with pytest.raises(ValueError, match="ciphertexts have 2 to 16 polynomials"):
+            rd.write_seal([tmp_path / "u", tmp_path / "v"], rd.zeros(shape, x.system), form)
+    with pytest.raises(ValueError, match="scale must be finite, got nan"):
+        dataclasses.replace(form, scale=float("nan"))
     with pytest.raises(ValueError, match="compression must be 'none', 'zlib' or 'zstd', got 'gzip'"):
         rd.write_seal(paths, x, form, compression="gzip")  # type: ignore[arg-type]
     rd.write_seal(paths, x + x, form, overwrite=True)
     assert (rd.read_seal(paths, WIDE)[0] == x + x).all()
+
+
+@pytest.mark.parametrize("compression", ["zlib", "zstd"])
+def test_damage_of_compressed_files_is_found(compression: str, save: Callable[..., list[Path]]) -> None:
+    if compression == "zstd":
+        zstandard()
+    paths = save(WHOLE)
+    x, form = rd.read_seal(paths, WIDE)
+    rd.write_seal(paths, x, form, compression=compression, overwrite=True)  # type: ignore[arg-type]
+    data = paths[0].read_bytes()
+    for place in range(16, len(data)):
+        damaged = bytearray(data)
+        damaged[place] ^= 1
+        try:
+            y, its_form = rd.read_seal(save(bytes(damaged)), WIDE)
+        except rd.InputError:
+            continue
+        assert (y == x).all(), place
+        assert its_form == form
+
+
+def test_a_scale_that_is_no_number_is_damage(save: Callable[..., list[Path]]) -> None:
+    at = 16 + 32 + 1 + 3 * 8
+    with pytest.raises(rd.InputError, match=r"0\.seal: its scale must be finite, got nan"):
+        rd.read_seal(save(WHOLE[:at] + b"\xff" * 8 + WHOLE[at + 8 :]), WIDE)
 
 
 # ---- the library -------------------------------------------------------------------------------------------
