@@ -49,23 +49,16 @@ def rescale(words: Array, dropped: int, to_nearest: bool, system: PrimeFields) -
 def _divide_by_last(words: Array, half: int, system: PrimeFields) -> tuple[Array, PrimeFields]:
     """Quotients (n - 1, N) of ``x + half`` by the last prime, rounded down, and their fields."""
     kept, d = some_fields(system.primes[:-1]), system.primes[-1]
-    multiples = np.empty_like(words, shape=(kept.rows, words.shape[1]), dtype=kept.word_dtype, order="C")
-    last = _subtract(words[-1], -half % d, d)
-    for row, multiple, p in zip(words[:-1], multiples, kept.primes, strict=True):
-        multiple[...] = _subtract(row, _subtract(_remainders(last, d, p), half % p, p), p)
+    last, field = words[-1:], some_fields((d,))
+    if half:
+        last = field.apply(rows.add, last.astype(field.word_dtype, copy=False), field.column(half))
+    remainders = np.empty_like(words, shape=(kept.rows, words.shape[1]), dtype=kept.word_dtype, order="C")
+    for row, p in zip(remainders, kept.primes, strict=True):
+        row[...] = _remainders(last[0], d, p)
+    if half:
+        remainders = kept.apply(rows.subtract, remainders, kept.column(half))
+    multiples = kept.apply(rows.subtract, words[:-1].astype(kept.word_dtype, copy=False), remainders)
     return kept.apply(rows.multiply, multiples, kept.column(pow(d, -1, kept.moduli.product))), kept
-
-
-def _subtract(x: Array, y: Array | int, p: int) -> Array:
-    """Differences modulo p of words below it, without the branches that random signs would mislead."""
-    if isinstance(y, int):
-        if y == 0:
-            return x
-        y = x.dtype.type(y)
-    difference = x - y  # wraps around where it is negative
-    other = difference + x.dtype.type(p)
-    has_spare_bit = p.bit_length() < 8 * x.itemsize
-    return np.minimum(difference, other) if has_spare_bit else np.where(x < y, other, difference)
 
 
 def _remainders(x: Array, bound: int, p: int) -> Array:
