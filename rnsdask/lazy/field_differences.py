@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import to_backend
 from rnsdask.core import rows
 from rnsdask.core.place import Place
+from rnsdask.fields.base_change import some_fields
 from rnsdask.fields.ntt import reversed_bits
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy.chunks import rechunk
@@ -145,7 +146,7 @@ def _factors_of(
         factor: int | None = None
         if before[0, 0]:
             factor = int(after[0, 0]) * pow(int(before[0, 0]), -1, p) % p
-            field = PrimeFields([p])
+            field = some_fields((p,))
             before, after = (side.astype(field.word_dtype) for side in (before, after))
             found = field.apply(rows.multiply, before, field.column(factor))
             factor = factor if (found == after).all() else None
