@@ -65,6 +65,11 @@ def backend_name(array: Any) -> str:
     return "cuda" if _is_cupy(array) else "cpu"
 
 
+def is_array(value: Any) -> bool:
+    """Whether an object is an array of NumPy's or CuPy's."""
+    return isinstance(value, np.ndarray) or _is_cupy(value)
+
+
 def is_any(mask: Array) -> bool:
     """Whether any item of a Boolean or unsigned array is not 0."""
     return bool(mask.any()) if isinstance(mask, np.ndarray) else bool(mask.size and _octets(mask).max())

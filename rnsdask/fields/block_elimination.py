@@ -112,6 +112,35 @@ class Panel:
 
 
 @dataclass(frozen=True)
+class ReductionStep:
+    """Factors by which a step reduces the rows below its pivots modulo some primes.
+
+    `primes`, `start`, `inverse` and `order` are those of the :class:`Step`, `count` is the number of its
+    pivots, and `below` (g, rows - start - count, count) has the factors of all rows that are not theirs.
+    """
+
+    primes: Primes
+    start: int
+    count: int
+    order: Array | None
+    inverse: Array
+    below: Array
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Factors that reduce the block columns to the right of a panel: no more words than one of those has.
+
+    `keeps`, `dropped` and `drops` are those of the :class:`Panel`; steps without pivots are left out.
+    """
+
+    steps: tuple[ReductionStep, ...]
+    keeps: bool
+    dropped: int
+    drops: int
+
+
+@dataclass(frozen=True)
 class UpperStep:
     """Upper triangle of a panel's pivots modulo some primes, in rows from `start` on.
 
@@ -192,13 +221,30 @@ def found_after(panel: Panel, found: Found, *, first_column: int, moduli: Moduli
     return Found(ranks, products, pivots, order)
 
 
-def apply_panel(block: Array, panel: Panel, *, moduli: ModuliSet) -> Array:
+def reduction_of(panel: Panel) -> Reduction:
+    """Return what reduces block columns by a panel, as views of its words."""
+    steps = tuple(
+        ReductionStep(
+            step.primes,
+            step.start,
+            step.count,
+            step.order,
+            step.inverse,
+            step.words[:, step.count :, : step.count],
+        )
+        for step in panel.steps
+        if step.count
+    )
+    return Reduction(steps, panel.keeps, panel.dropped, panel.drops)
+
+
+def apply_panel(block: Array, panel: Reduction, *, moduli: ModuliSet) -> Array:
     """Reduce a block column to the right of a panel by its pivots.
 
     It takes (rows - pivots) x pivots x columns multiplications, and the memory of three block columns beside
     the block and the panel.
     """
-    steps = [step for step in panel.steps if step.count]
+    steps = panel.steps
     if not steps:
         return block
     out = np.empty_like(block, shape=(len(block), block.shape[1] - panel.drops, block.shape[2]), order="C")
@@ -216,14 +262,14 @@ def apply_panel(block: Array, panel: Panel, *, moduli: ModuliSet) -> Array:
     return out
 
 
-def _cleared(rows: Array, step: Step, moduli: ModuliSet) -> tuple[Array, Array]:
+def _cleared(rows: Array, step: ReductionStep, moduli: ModuliSet) -> tuple[Array, Array]:
     """Rows of the pivots, and those below without what is due to them. Columns of zeros stay as they are."""
     top, rest = rows[:, : step.count], rows[:, step.count :]
     used = _used_columns(top)
     if used is None:
         return top, rest
     solved = multiply(step.inverse, top[..., used], moduli)
-    reduced = subtract_product(rest[..., used], step.words[:, step.count :, : step.count], solved, moduli)
+    reduced = subtract_product(rest[..., used], step.below, solved, moduli)
     if isinstance(used, slice):
         return solved, reduced
     top, rest = top.copy(), rest.copy()
@@ -532,7 +578,7 @@ def some_moduli(moduli: ModuliSet, primes: Primes) -> ModuliSet:
     return moduli if isinstance(primes, slice) else unchecked_set([moduli[i] for i in primes])
 
 
-def _are_all(steps: Sequence[Step]) -> bool:
+def _are_all(steps: Sequence[ReductionStep]) -> bool:
     return len(steps) == 1 and isinstance(steps[0].primes, slice)
 
 

@@ -359,10 +359,11 @@ def _apply(panel: Panel, columns: list[Array], layout: Layout, map_columns: Map)
     arenas, and take twice the memory.
     """
     apply = Call(blocks.apply_panel, {"moduli": layout.moduli})
+    reduction = blocks.reduction_of(panel)
 
     def reduce(block: Array) -> Array:
         rest = block[:, panel.drops :]
-        rest[...] = apply(block, panel)
+        rest[...] = apply(block, reduction)
         return rest
 
     taken = (columns.pop(0) for _ in range(len(columns)))

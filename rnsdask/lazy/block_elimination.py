@@ -30,11 +30,11 @@ from rnsdask.core.operations import Footprint
 from rnsdask.core.place import Place
 from rnsdask.core.rows import lu
 from rnsdask.fields import block_elimination as blocks
-from rnsdask.lazy.call import Call
 from rnsdask.lazy.chunks import as_lazy, may_be_on_gpus, rechunk, without_empty_chunks
 from rnsdask.lazy.map import array_of_tasks, keys_of
 from rnsdask.lazy.one_task import fits_one_task
 from rnsdask.lazy.operands import bring_to_one_processor, broadcast_shape, with_axes
+from rnsdask.lazy.parcels import parcelled
 
 LEAST_COLUMNS = 256
 """Fewest columns of a block, unless the matrix has fewer: products of fewer terms take longer by the term."""
@@ -175,7 +175,7 @@ class Elimination:
     def one_chunk(self, function: Callable[..., Any], shape: tuple[int, ...], dtype: Any) -> da.Array:
         """Apply a function to what was found, and to the last panel, for an array of one chunk."""
         name = f"matrix-{function.__name__}-{self.token}"
-        task = Call(function, {}), self.found, self.panels[-1]
+        task = parcelled(function), self.found, self.panels[-1]
         meta = empty_like_chunks(meta_from_array(self.words), len(shape), dtype)
         chunks = [(length,) for length in shape]
         return array_of_tasks(name, {(0,) * len(shape): task}, chunks, meta, self.source)
@@ -196,13 +196,13 @@ class Elimination:
     def add_uppers(self, steps: Steps) -> list[Any]:
         """Add tasks for the upper triangles of all panels, and return their keys."""
         keys = [(f"matrix-upper-{self.token}", k) for k in range(len(self.panels))]
-        function = Call(blocks.upper_of, {"moduli": self.moduli})
+        function = parcelled(blocks.upper_of, moduli=self.moduli)
         steps.update({key: (function, panel) for key, panel in zip(keys, self.panels, strict=True)})
         return keys
 
     def add_reduction(self, steps: Steps, key: Any, uppers: Sequence[Any], *name: Any) -> Any:
         """Add tasks that reduce a block column upwards by some panels, the last first; return the key."""
-        function = Call(blocks.reduce_by, {"moduli": self.moduli})
+        function = parcelled(blocks.reduce_by, moduli=self.moduli)
         for k in range(len(uppers) - 1, -1, -1):
             after = (f"matrix-reduce-{self.token}", *name, k)
             steps[after], key = (function, key, uppers[k]), after
@@ -211,7 +211,7 @@ class Elimination:
     def add_forms(self, steps: Steps, wanted: Sequence[int]) -> list[Any]:
         """Add tasks for some block columns of the reduced form, of min(rows, columns) rows; return keys."""
         uppers, found = self.add_uppers(steps), []
-        begin = Call(blocks.reduced_block, {"moduli": self.moduli, "rows": min(self.words.shape[1:])})
+        begin = parcelled(blocks.reduced_block, moduli=self.moduli, rows=min(self.words.shape[1:]))
         for j in wanted:
             key = (f"matrix-form-{self.token}", j)
             steps[key] = begin, self.panels[j], uppers[j]
@@ -247,19 +247,22 @@ def eliminate(
     states, count = [key for side in sides for key in keys_of(side)], words.numblocks[2]
     check_graph(count * len(states), f"elimination in a matrix of shape {(rows, columns)}")
     token = tokenize([side.name for side in sides], moduli, keeps)
-    factor = Call(blocks.factor_panel, {"moduli": moduli, "keeps": keeps})
-    apply = Call(blocks.apply_panel, {"moduli": moduli})
+    factor = parcelled(blocks.factor_panel, moduli=moduli, keeps=keeps)
+    apply = parcelled(blocks.apply_panel, moduli=moduli)
     found, panels = (f"matrix-found-{token}", 0), []
-    steps: Steps = {found: (partial(blocks.nothing_found, n, rows, columns),)}
+    steps: Steps = {found: (parcelled(blocks.nothing_found, primes=n, rows=rows, columns=columns),)}
     for k, start in enumerate(_starts(words.chunks[-1])):
         panel, before = (f"matrix-panel-{token}", k), found
         found = (f"matrix-found-{token}", k + 1)
         steps[panel] = factor, states[k], before
-        steps[found] = partial(blocks.found_after, first_column=start, moduli=moduli), panel, before
+        steps[found] = parcelled(blocks.found_after, first_column=start, moduli=moduli), panel, before
         panels.append(panel)
+        reduction = (f"matrix-reduction-{token}", k)
+        if k + 1 < len(states):
+            steps[reduction] = parcelled(blocks.reduction_of), panel
         for j in range(k + 1, len(states)):
             after = (f"matrix-apply-{token}", k, j)
-            steps[after], states[j] = (apply, states[j], panel), after
+            steps[after], states[j] = (apply, states[j], reduction), after
     source = _holding(f"matrix-eliminate-{token}", steps, *sides)
     return Elimination(source, token, words, moduli, found, panels, states[count:])
 
@@ -305,7 +308,7 @@ def forms(words: da.Array, moduli: ModuliSet) -> tuple[da.Array, da.Array]:
         found = eliminate(matrix, moduli)
         steps: Steps = {}
         keys = found.add_forms(steps, range(len(found.panels)))
-        tasks = [(Call(blocks.extended, {"rows": rows}), key) for key in keys]
+        tasks = [(parcelled(blocks.extended, rows=rows), key) for key in keys]
         form = found.matrix("rref", tasks, rows, found.widths, found.hold(steps, "forms"))
         return form, found.one_chunk(blocks.pivots, shape, np.int64)
 
@@ -338,8 +341,8 @@ def _solutions(
     steps: Steps = {}
     checked = _add_check(steps, found, token, unique=unique, place=place)
     uppers, tasks = found.add_uppers(steps), []
-    first_rows = Call(blocks.first_rows, {"rows": min(rows, columns)})
-    placed = Call(blocks.placed, {"rows": columns})
+    first_rows = parcelled(blocks.first_rows, rows=min(rows, columns))
+    placed = parcelled(blocks.placed, rows=columns)
     for j, side in enumerate(found.right):
         key = (f"matrix-right-{token}", j)
         steps[key] = first_rows, side, checked
@@ -353,12 +356,12 @@ def _add_check(steps: Steps, found: Elimination, token: str, *, unique: bool, pl
     checked = f"matrix-checked-{token}"
     options: dict[str, Any] = {"moduli": found.moduli, "place": place}
     if unique:
-        steps[checked] = partial(blocks.check_regular, **options), found.found
+        steps[checked] = parcelled(blocks.check_regular, **options), found.found
         return checked
     fails = [(f"matrix-left-{token}", j) for j in range(len(found.right))]
-    left_over = Call(blocks.left_over, {})
+    left_over = parcelled(blocks.left_over)
     steps.update({key: (left_over, side, found.found) for key, side in zip(fails, found.right, strict=True)})
-    steps[checked] = partial(blocks.check_solvable, **options), found.found, fails
+    steps[checked] = parcelled(blocks.check_solvable, **options), found.found, fails
     return checked
 
 
@@ -377,7 +380,7 @@ def _identity_like(words: da.Array) -> da.Array:
     n, rows, _ = words.shape
     widths = words.chunks[-1]
     tasks = {
-        (0, 0, j): (Call(blocks.identity_block, {"shape": (n, rows, width), "start": start}), key)
+        (0, 0, j): (parcelled(blocks.identity_block, shape=(n, rows, width), start=start), key)
         for j, (start, width, key) in enumerate(zip(_starts(widths), widths, keys_of(words), strict=True))
     }
     name = f"matrix-identity-{tokenize(words.name)}"
@@ -408,7 +411,7 @@ def _nullspace(words: da.Array, moduli: ModuliSet, free: NDArray[np.int64]) -> d
         part = first, min(first + max(found.widths), count)
         own = np.unique(at[:, slice(*part)]).tolist()
         options = {"starts": [found.starts[j] for j in own], "columns": columns, "part": part}
-        function = partial(blocks.nullspace_columns, moduli=moduli, **options)
+        function = parcelled(blocks.nullspace_columns, moduli=moduli, **options)
         tasks.append((function, found.found, [keys[j] for j in own]))
         widths.append(part[1] - part[0])
     if not tasks:
@@ -430,15 +433,15 @@ def _factors(words: da.Array, moduli: ModuliSet) -> tuple[da.Array, da.Array, da
     packed = _add_packed(steps, found)
     holding = found.hold(steps, "packed")
     pairs = list(zip(packed, starts, strict=True))
-    upper = [(Call(blocks.upper_block, {"first_column": at, "rows": least}), key) for key, at in pairs]
+    upper = [(parcelled(blocks.upper_block, first_column=at, rows=least), key) for key, at in pairs]
     U = found.matrix("U", upper, least, found.widths, holding)
     pairs = [(key, at) for key, at in pairs if at < least]
-    lower = [(Call(blocks.lower_block, {"first_column": at, "columns": least}), key) for key, at in pairs]
+    lower = [(parcelled(blocks.lower_block, first_column=at, columns=least), key) for key, at in pairs]
     ends = [min(at + width, least) for width, (_, at) in zip(found.widths, pairs, strict=False)]
     L = found.matrix("L", lower, rows, np.diff([0, *ends]).tolist(), holding)
     width = max(found.widths)
     parts = [(at, min(at + width, rows)) for at in range(0, rows, width)]
-    tasks = [(Call(blocks.permutation_block, {"part": p}), found.found, found.panels[-1]) for p in parts]
+    tasks = [(parcelled(blocks.permutation_block, part=p), found.found, found.panels[-1]) for p in parts]
     P = found.matrix("P", tasks, rows, [last - first for first, last in parts], holding)
     return P, L, U
 
@@ -448,9 +451,9 @@ def _add_packed(steps: Steps, found: Elimination) -> list[Any]:
     name, keys = f"matrix-packed-{found.token}", []
     for j, start in enumerate(found.starts):
         key: Any = (name, j, j)
-        pack = Call(blocks.packed_block, {"moduli": found.moduli, "first_column": start})
+        pack = parcelled(blocks.packed_block, moduli=found.moduli, first_column=start)
         steps[key] = pack, found.panels[j]
-        take = Call(blocks.take_factors, {"first_column": start})
+        take = parcelled(blocks.take_factors, first_column=start)
         for k in range(j + 1, len(found.panels)):
             steps[name, j, k], key = (take, key, found.panels[k]), (name, j, k)
         keys.append(key)

@@ -10,7 +10,10 @@ from typing import Any, TypeAlias, overload
 import dask.array as da
 import numpy as np
 from dask.array.utils import meta_from_array
+from dask.base import tokenize
 
+from rnsdask.backend import empty_like_chunks
+from rnsdask.cluster.limits import check_graph
 from rnsdask.core import rows
 from rnsdask.core.layout import Lengths
 from rnsdask.core.operations import OF_MATRICES, Footprint
@@ -21,7 +24,7 @@ from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.growing import extend_operands, range_of_products, range_of_sums
 from rnsdask.lazy.integer_operands import with_arrays
-from rnsdask.lazy.map import map_chunks, unify_chunks
+from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks, unify_chunks
 from rnsdask.lazy.one_task import fits_one_task, in_one_task
 from rnsdask.lazy.operands import (
     N,
@@ -33,7 +36,8 @@ from rnsdask.lazy.operands import (
     make_like,
     with_axes,
 )
-from rnsdask.lazy.tree import check_sizes, combine_tree, put_in_box
+from rnsdask.lazy.parcels import parcelled
+from rnsdask.lazy.tree import check_sizes
 from rnsdask.lazy.widening import apply_to_arrays
 from rnsdask.rns import matmul as products
 from rnsdask.rns.matmul import Product
@@ -45,8 +49,11 @@ Systems: TypeAlias = tuple[Any, Any]
 Add: TypeAlias = Callable[[Sequence[Product], Any], Product]
 """Function that adds parts of a product, given them and their system."""
 
-# Parts of a product that are added at a time: each has the size of a chunk of the result.
 _SPLIT_EVERY = 4
+"""Sums of chains that are added at a time: each has the size of a chunk of the result."""
+
+_CHAINS = 16
+"""Chains of tasks that keep threads busy, where the result has few chunks."""
 
 
 @overload
@@ -239,39 +246,60 @@ def _multiply(x: Any, y: Any, system: Any) -> Any:
 
 
 def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str, add: Add) -> da.Array:
-    """Multiply chunks, add products along the contracted axis in a tree, and check the results."""
+    """Multiply chunks, add products along the contracted axis, and check the results."""
     system, batch = systems[0], tuple(f"b{axis}" for axis in range(x.ndim - 3))
     rows = system.rows + (mode == "flag")
     if fits_one_task(_footprint(x, y), 1, x, y):
-        how: dict[str, Any] = {"rows": rows, "chunks": _chunks_of_product(x, y), "token": "rns-matmul"}
-        return in_one_task(_multiply_whole, x, y, systems=systems, mode=mode, **how)
+        whole: dict[str, Any] = {"rows": rows, "chunks": _chunks_of_product(x, y), "token": "rns-matmul"}
+        return in_one_task(_multiply_whole, x, y, systems=systems, mode=mode, **whole)
     (x, y), _ = unify_chunks((x, y), (("r", *batch, "i", "k"), ("s", *batch, "k", "j")))
-    axes = ("k", *batch, "i", "j")
-    partials = da.blockwise(
-        _multiply_blocks,
-        axes,
-        x,
-        ("r", *batch, "i", "k"),
-        y,
-        ("r", *batch, "k", "j"),
-        systems=systems,
-        is_exact=mode != "wrap",
-        # Blocks along r come in lists: joining them in Dask would copy each.
-        concatenate=False,
-        adjust_chunks=dict.fromkeys(axes, 1),
-        align_arrays=False,
-        dtype=object,
-        meta=np.empty((0,) * len(axes), dtype=object),
-        token="rns-matmul",
-    )
-    combine = partial(_add_blocks, system=system, add=add)
-    sums = combine_tree(partials, combine, (0,), "rns-matmul-sum", _SPLIT_EVERY)
-    chunks = _chunks_of_product(x, y)
-    options: dict[str, Any] = {"system": system, "mode": mode, "grid": Grid.of(chunks)}
-    finished: da.Array = map_chunks(
-        _finish_block, sums, rows=rows, chunks=chunks, located=True, like=meta_from_array(x), **options
-    )
-    return finished
+    chunks, terms = _chunks_of_product(x, y), x.numblocks[-1]
+    grid, shape = Grid.of(chunks), [len(lengths) for lengths in chunks]
+    check_graph(math.prod(shape) * terms, f"a product of matrices of {terms} chunks of terms")
+    token = tokenize(x.name, y.name, systems, mode)
+    how: dict[str, Any] = {"systems": systems, "is_exact": mode != "wrap", "add": add}
+    steps, tasks = _Sums(f"rns-matmul-sum-{token}", x, y, how, -(-_CHAINS // math.prod(shape))), {}
+    for index in np.ndindex(*shape):
+        finish = parcelled(_finish_block, system=system, mode=mode, place=grid.place(index))
+        tasks[0, *index] = finish, steps.add(index)
+    meta = empty_like_chunks(meta_from_array(x), len(shape) + 1, system.word_dtype)
+    return array_of_tasks(f"rns-matmul-{token}", tasks, ((rows,), *chunks), meta, x, y, steps=steps.tasks)
+
+
+class _Sums:
+    """Tasks that add products of chunks along the contracted axis, by chunks of the result.
+
+    A chain of tasks adds a product each, so that one sum waits, and products are not sent; `chains` of them
+    for a result run side by side, and their sums meet in a tree.
+    """
+
+    def __init__(self, name: str, x: da.Array, y: da.Array, how: dict[str, Any], chains: int) -> None:
+        self.tasks: dict[Any, Any] = {}
+        self._name, self._terms, self._chains = name, x.numblocks[-1], min(chains, x.numblocks[-1])
+        self._keys = [dict(zip(np.ndindex(z.numblocks), keys_of(z), strict=True)) for z in (x, y)]
+        self._counts = [z.numblocks[1:-2] for z in (x, y)]
+        self._step = parcelled(_add_product, **how)
+        self._join = parcelled(_add, system=how["systems"][0], add=how["add"])
+
+    def add(self, index: tuple[int, ...]) -> Any:
+        """Add the tasks of a chunk of the result; return the key of its sum, a :class:`.Product`."""
+        *batch, i, j = index
+        places = [
+            [at if n > 1 else 0 for at, n in zip(batch, counts, strict=True)] for counts in self._counts
+        ]
+        ends: list[Any] = [None] * self._chains
+        for k in range(self._terms):
+            key, chain = (self._name, *index, k), k * self._chains // self._terms
+            left, right = self._keys[0][0, *places[0], i, k], self._keys[1][0, *places[1], k, j]
+            self.tasks[key] = self._step, left, right, *([] if ends[chain] is None else [ends[chain]])
+            ends[chain] = key
+        level = 0
+        while len(ends) > 1:
+            groups = [ends[at : at + _SPLIT_EVERY] for at in range(0, len(ends), _SPLIT_EVERY)]
+            ends = [(self._name, *index, f"tree-{level}", at) for at in range(len(groups))]
+            self.tasks.update({key: (self._join, *group) for key, group in zip(ends, groups, strict=True)})
+            level += 1
+        return ends[0]
 
 
 def _chunks_of_product(x: da.Array, y: da.Array) -> Lengths:
@@ -279,23 +307,22 @@ def _chunks_of_product(x: da.Array, y: da.Array) -> Lengths:
     return (*(a if sum(a) != 1 else b for a, b in pairs), x.chunks[-2], y.chunks[-1])
 
 
-def _multiply_blocks(a: list[Any], b: list[Any], *, systems: Systems, is_exact: bool) -> Any:
-    """Multiply two chunks, exactly or modulo M, into a box."""
-    (x,), (y,) = a, b
+def _add_product(
+    x: Any, y: Any, total: Product | None = None, *, systems: Systems, is_exact: bool, add: Add
+) -> Product:
+    """Multiply two chunks, exactly or modulo M, and add the product to what was added before."""
     # Chunks without numbers may be NumPy's on either processor, because Dask makes new ones.
     like = next((block for block in (x, y) if not isinstance(block, np.ndarray)), x)
     x, y = (np.asarray(block, like=like) for block in (x, y))
-    if not is_exact:
-        return put_in_box(Product(_multiply(x, y, systems[0]), 0), x.ndim)
-    return put_in_box(products.exact_product(x, y, systems), x.ndim)
+    product = products.exact_product(x, y, systems) if is_exact else Product(_multiply(x, y, systems[0]), 0)
+    return product if total is None else add([total, product], systems[0])
 
 
-def _add_blocks(blocks: Any, axis: Any, keepdims: bool, system: Any, add: Add) -> Any:  # noqa: ARG001
-    return put_in_box(add(blocks.ravel().tolist(), system), blocks.ndim)
+def _add(*parts: Product, system: Any, add: Add) -> Product:
+    return add(parts, system)
 
 
-def _finish_block(box: Any, *, system: Any, mode: str, grid: Grid, place: Place) -> Any:
-    product = box.item()
+def _finish_block(product: Product, *, system: Any, mode: str, place: Place) -> Any:
     if mode == "wrap":
         return product.residues
-    return products.finish(product, system, mode, grid.place(place.index).flat_index)
+    return products.finish(product, system, mode, place.flat_index)
