@@ -91,6 +91,25 @@ class SparseRows:
 
 
 @dataclass(frozen=True)
+class WidePanel:
+    """Pivots of some columns of one matrix, from :attr:`Kernels.wide_panel`.
+
+    Attributes
+    ----------
+    order : array of int32, shape (rows,), or None
+        Which of the rows without a pivot before came to each place; None if none was exchanged.
+    pivots : array of int32, shape (count,)
+        The pivots' columns, from the first one of these on.
+    product : array of uint64, shape (1,)
+        Their product, negative if the order is odd.
+    """
+
+    order: Array | None
+    pivots: Array
+    product: Array
+
+
+@dataclass(frozen=True)
 class KeySums:
     """Sum of each row of residues, sum of all keys, and how many keys are ambiguous."""
 
@@ -315,6 +334,16 @@ class Kernels(Protocol):
     @property
     def wide_matmul(self) -> Callable[[Array, Array, Array, WideModuli], None] | None:
         """Matrix products in uint64, of a, b, `out` and moduli; None if the processor has no such kernel."""
+
+    @property
+    def wide_panel(self) -> Callable[[Array, int, tuple[int, int], WideModuli], WidePanel] | None:
+        """Eliminate in some columns of a matrix (rows, columns) modulo one prime, in place.
+
+        Arguments are the matrix, of uint64 in contiguous rows, the number of pivots before, the first column
+        and the one after the last, and the prime. Rows are exchanged in these columns alone; factors go to
+        columns of the pivots' numbers, as of :meth:`eliminate`. None if :meth:`eliminate` itself is as quick
+        for great matrices.
+        """
 
     def sparse_matmul(self, a: SparseRows, x: Array, moduli: ModuliSet, out: Array) -> None:
         """Products of a sparse matrix: x (n, K, J) and `out` (n, I, J), both contiguous.

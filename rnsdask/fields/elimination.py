@@ -14,6 +14,7 @@ import numpy as np
 from rnsdask.backend import Array, Moduli, is_all, kernels_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
+from rnsdask.fields.wide_elimination import eliminate
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
 
@@ -48,13 +49,13 @@ def echelon(words: Array, moduli: Moduli, pivot_columns: int, *, overwrite: bool
     """Eliminate matrices (n, *batch, rows, columns), with pivots from the first columns alone."""
     x = _stack(words)
     out = x if overwrite else np.empty_like(x, order="C")
-    return Echelon(out, *kernels_of(x).eliminate(x, pivot_columns, moduli, out))
+    return Echelon(out, *eliminate(x, pivot_columns, moduli, out))
 
 
 def _pivots_and_products(words: Array, moduli: Moduli, overwrite: bool) -> tuple[Array, Array]:
     """Pivots' columns (n, B, K), -1 for a row without a pivot, and products of pivots (n, B)."""
     x = _stack(words)
-    return kernels_of(x).eliminate(x, x.shape[-1], moduli, x if overwrite else None)[1:]
+    return eliminate(x, x.shape[-1], moduli, x if overwrite else None)[1:]
 
 
 def determinants(words: Array, moduli: Moduli, *, overwrite: bool = False) -> Array:

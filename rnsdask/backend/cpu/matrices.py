@@ -26,6 +26,10 @@ def wide_matmul(a: Array, b: Array, out: Array, moduli: WideModuli) -> None:
     _cpu.wide_matmul(a, b, wide_modulus_table(moduli), out)
 
 
+# Elimination itself is by halves.
+wide_panel = None
+
+
 def sparse_matmul(a: SparseRows, x: Array, moduli: ModuliSet, out: Array) -> None:
     _cpu.sparse_matmul(a.starts, a.columns, a.values, x, modulus_table(moduli), out)
 

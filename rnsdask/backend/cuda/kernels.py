@@ -22,3 +22,4 @@ from rnsdask.backend.cuda.positional import *
 from rnsdask.backend.cuda.positional_products import *
 from rnsdask.backend.cuda.sparse import *
 from rnsdask.backend.cuda.triangles import *
+from rnsdask.backend.cuda.wide_panel import *

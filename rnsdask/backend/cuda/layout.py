@@ -61,6 +61,16 @@ WIDE_MATRICES = np.dtype(
         ("moduli", np.uint64),
     ]
 )
+WIDE_PANEL = np.dtype(
+    [
+        ("words", np.uint64),
+        *((name, np.int64) for name in ("stride", "rows", "width")),
+        *(
+            (name, np.uint64)
+            for name in ("pivot_rows", "found", "state", "order", "pivots", "product", "modulus")
+        ),
+    ]
+)
 WIDE_RUNS = np.dtype(
     [
         ("x", np.uint64),
@@ -444,6 +454,7 @@ STRUCTURES = {
     "wide_arithmetic": {"WideOperand": OPERAND, "WideTask": WIDE_TASK},
     "wide_elimination": {"WideMatrices": WIDE_MATRICES},
     "wide_ntt": {"WideRuns": WIDE_RUNS},
+    "wide_panel": {"WidePanel": WIDE_PANEL},
 }
 """The structures by their names in the sources that know them."""
 

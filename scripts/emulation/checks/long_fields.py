@@ -1,6 +1,7 @@
 """Residues modulo primes of up to 64 bits: arithmetic, elimination and transforms."""
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -8,8 +9,10 @@ from emulation.checks import Place, check
 from rnsdask.constants import transform_constants
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.wide_moduli import WideModuli
+from rnsdask.fields import wide_elimination
 
 PRIMES = WideModuli((2, 3, 65537, 2**61 - 1, 2**63 - 25, 2**64 - 2**32 + 1))
+LONG_PRIMES = WideModuli((65537, 2**50 - 27, 2**61 - 1, 2**63 - 25))
 WITH_ROOTS = WideModuli((65537, 1152921504577486849, 2**64 - 2**32 + 1))
 
 
@@ -64,6 +67,26 @@ def elimination_of_long_residues(kernels: Any, place: Place) -> list[Any]:
     out = place(np.empty_like(right))
     kernels.solve_upper(place(upper), place(right), PRIMES, out)
     return [*results, out]
+
+
+@check
+def elimination_of_long_residues_by_halves(_: Any, place: Place) -> list[Any]:
+    """Great matrices, taken as such: of every rank, with exchanges, with pivots from some columns or all."""
+    results = []
+    with patch.multiple(wide_elimination, LEAST_PIVOTS=2, PANEL=3):
+        for rows, columns in ((7, 7), (20, 17), (13, 24), (40, 40)):
+            x = residues(LONG_PRIMES, rows, 5, rows, columns)
+            x[:, 1, :, : columns // 2] = 0
+            x[:, 2, rows // 2 :] = x[:, 2, : rows - rows // 2]
+            x[:, 3, :, ::2] = 0
+            x[:, 4] = np.random.default_rng(rows).integers(1, 2**32, x[:, 4].shape, dtype=np.uint64)
+            for pivot_columns in (columns // 2, columns):
+                for b in range(x.shape[1]):
+                    out = place(np.empty_like(x[:, b : b + 1]))
+                    given = place(x[:, b : b + 1])
+                    found = wide_elimination.eliminate(given, pivot_columns, LONG_PRIMES, out)
+                    results += [*found, out]
+    return results
 
 
 @check

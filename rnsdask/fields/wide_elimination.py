@@ -1,0 +1,138 @@
+"""Elimination in great matrices over primes beyond 32 bits, by halves of their columns. No Dask in here.
+
+Where a processor's own elimination takes all columns one by one, through memory, nearly all of the work is
+made products of matrices instead: once the left half of some columns is eliminated, the right one loses what
+is due to its pivots by two products, and is eliminated itself. Pivots, exchanges of rows and words are the
+same.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from rnsdask.backend import Array, Moduli, kernels_of
+from rnsdask.core import rows
+from rnsdask.core.wide_moduli import WideModuli
+from rnsdask.fields.system import fields_of
+
+LEAST_PIVOTS = 384
+"""Pivots from which on halves of a single matrix are quicker."""
+
+MOST_MATRICES = 16
+"""Matrices of that size, modulo all primes, that are eliminated one after the other."""
+
+PANEL = 64
+"""Columns that are eliminated one by one."""
+
+
+def eliminate(x: Array, pivot_columns: int, moduli: Moduli, out: Array | None) -> tuple[Array, Array, Array]:
+    """Eliminate matrices (n, B, rows, columns) as :meth:`.Kernels.eliminate`, great ones by halves."""
+    n, count, height, _ = x.shape
+    most = min(height, pivot_columns)
+    has_panels = isinstance(moduli, WideModuli) and kernels_of(x).wide_panel is not None
+    if not has_panels or most < LEAST_PIVOTS or n * count > MOST_MATRICES:
+        return kernels_of(x).eliminate(x, pivot_columns, moduli, out)
+    words = np.empty_like(x, order="C") if out is None else out
+    if words is not x:
+        words[...] = x
+    order, pivots = (np.empty_like(x, shape=(n, count, k), dtype=np.int32) for k in (height, most))
+    products = np.empty_like(x, shape=(n, count))
+    for i, p in enumerate(moduli):
+        for b in range(count):
+            found = _Halves(words[i, b], WideModuli((p,)))
+            found.eliminate(0, pivot_columns)
+            found.reduce(0, pivot_columns, x.shape[3])
+            order[i, b], pivots[i, b] = found.order, found.pivots[:most]
+            products[i, b] = np.uint64(found.product)
+    return order, pivots, products
+
+
+class _Halves:
+    """One matrix (rows, columns) modulo one prime, with the order of its rows and the pivots found so far.
+
+    `ranks` are the pivots before each column at which some begin or end, and `middles` the columns that cut
+    them into halves.
+    """
+
+    def __init__(self, words: Array, moduli: WideModuli) -> None:
+        self.words, self.moduli, self.fields = words, moduli, fields_of(moduli)
+        self.order: Array = np.arange(len(words), dtype=np.int32, like=words)
+        self.pivots: Array = np.full_like(self.order, -1, shape=(len(words),))
+        self.product = 1
+        self.ranks = {0: 0}
+        self.middles: dict[tuple[int, int], int] = {}
+        self.inverses: dict[tuple[int, int], Array] = {}
+
+    def eliminate(self, start: int, stop: int) -> None:
+        """Eliminate some columns, in which all pivots before have been taken into account."""
+        if self.ranks[start] == len(self.words):
+            self.ranks[stop] = self.ranks[start]
+        elif stop - start <= PANEL:
+            self._eliminate_panel(start, stop)
+        else:
+            middle = start + -(-(stop - start) // (2 * PANEL)) * PANEL
+            self.eliminate(start, middle)
+            self.reduce(start, middle, stop)
+            self.eliminate(middle, stop)
+            self.middles[start, stop] = middle
+
+    def _eliminate_panel(self, start: int, stop: int) -> None:
+        rank, words = self.ranks[start], self.words
+        panel = kernels_of(words).wide_panel
+        assert panel is not None
+        found = panel(words, rank, (start, stop), self.moduli)
+        last = rank + len(found.pivots)
+        self.ranks[stop], self.product = last, self.product * int(found.product[0]) % self.moduli[0]
+        self.pivots[rank:last] = found.pivots + np.int32(start)
+        if found.order is None:
+            return
+        self.order[rank:] = self.order[rank:][found.order]
+        # In between there are the factors of these pivots, which lie as they should.
+        for columns in (slice(0, rank), slice(stop, words.shape[1])):
+            words[rank:, columns] = words[rank:, columns][found.order]
+
+    def reduce(self, start: int, middle: int, stop: int) -> None:
+        """Take the pivots of the columns start to middle into account in those from there to stop."""
+        first, last = self.ranks[start], self.ranks[middle]
+        if first == last or middle == stop:
+            return
+        top, rest = self.words[first:last, middle:stop], self.words[last:, middle:stop]
+        top[...] = self._multiply(self._inverse(start, middle), top)
+        if rest.size:
+            rest[...] = self._subtract(rest, self._multiply(self.words[last:, first:last], top))
+
+    def _inverse(self, start: int, stop: int) -> Array:
+        """Invert the triangle of the factors of the pivots in some columns."""
+        if (start, stop) not in self.inverses:
+            middle = self.middles.get((start, stop))
+            whole = self._inverse_of_panel if middle is None else partial(self._joined_inverse, middle)
+            self.inverses[start, stop] = whole(start, stop)
+        return self.inverses[start, stop]
+
+    def _inverse_of_panel(self, start: int, stop: int) -> Array:
+        own = slice(self.ranks[start], self.ranks[stop])
+        factors = self.words[own, own]
+        places: Array = np.arange(len(factors), like=factors)
+        ones = (places == places[:, None]).astype(factors.dtype)
+        lower: Array = np.where(places[:, None] > places, factors, ones)
+        # Read from its end, it is an upper triangle.
+        upper, out = lower[::-1, ::-1].copy()[None, None], ones[None, None]
+        if out.size:
+            kernels_of(out).solve_upper(upper, out, self.moduli, out)
+        return out[0, 0, ::-1, ::-1].copy()
+
+    def _joined_inverse(self, middle: int, start: int, stop: int) -> Array:
+        """Join the inverses of halves A and D of a triangle [A 0; C D]: below them stands -D⁻¹ C A⁻¹."""
+        first, second, last = (self.ranks[column] for column in (start, middle, stop))
+        size = second - first
+        out = np.zeros_like(self.words, shape=(last - first, last - first), order="C")
+        out[:size, :size], out[size:, size:] = self._inverse(start, middle), self._inverse(middle, stop)
+        below = self._multiply(self.words[second:last, first:second], out[:size, :size])
+        out[size:, :size] = self._subtract(out[size:, :size], self._multiply(out[size:, size:], below))
+        return out
+
+    def _multiply(self, a: Array, b: Array) -> Array:
+        return self.fields.apply(rows.multiply_matrices, a[None], b[None])[0]
+
+    def _subtract(self, a: Array, b: Array) -> Array:
+        return self.fields.apply(rows.subtract, a[None], b[None])[0]
