@@ -22,6 +22,7 @@ from rnsdask.fields import elimination
 from rnsdask.fields.determinant_bounds import magnitude_of
 from rnsdask.fields.exact_solutions import solutions as exact_solutions
 from rnsdask.fields.system import fields_of
+from rnsdask.fields.wide_elimination import solve_upper
 from rnsdask.rns.lift import count_beyond, modulo_primes, parts_of, primes
 from rnsdask.rns.system import RNS
 
@@ -177,7 +178,7 @@ def _reduced_rows(found: elimination.Echelon, moduli: Moduli, wanted: slice) -> 
 
 def _solve_upper(upper: Array, right: Array, moduli: Moduli) -> Array:
     out = np.empty_like(right, order="C")
-    kernels_of(out).solve_upper(upper, right, moduli, out)
+    solve_upper(upper, right, moduli, out)
     return out
 
 

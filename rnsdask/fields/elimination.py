@@ -14,7 +14,7 @@ import numpy as np
 from rnsdask.backend import Array, Moduli, is_all, kernels_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
-from rnsdask.fields.wide_elimination import eliminate
+from rnsdask.fields.wide_elimination import eliminate, solve_upper
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
 
@@ -157,7 +157,7 @@ def solve(words: Array, moduli: Moduli, place: Place) -> Array:
     check_regular(found.ranks.reshape(words.shape[:-2]) == rows, moduli, place)
     upper, right = found.words[..., :rows], found.words[..., rows:]
     out = np.empty_like(right, order="C")
-    kernels_of(out).solve_upper(upper, right, moduli, out)
+    solve_upper(upper, right, moduli, out)
     return out.reshape(*words.shape[:-1], words.shape[-1] - rows)
 
 
@@ -174,7 +174,7 @@ def solutions_and_determinants(words: Array, moduli: Moduli) -> tuple[Array, Arr
     # Singular matrices are replaced by a solvable system.
     upper = np.where(regular[..., None, None], upper, identity(rows, words))
     out = np.empty_like(right, order="C")
-    kernels_of(out).solve_upper(upper, right, moduli, out)
+    solve_upper(upper, right, moduli, out)
     solutions = out.reshape(*words.shape[:-1], words.shape[-1] - rows)
     return solutions, determinants.reshape(*words.shape[:-2], 1, 1)
 
@@ -259,7 +259,7 @@ def nullspaces(words: Array, moduli: Moduli, rank: int) -> Array:
     right = np.where(free[:, :, None] > pivots[..., None], right, np.uint32(0))  # the rest are factors
     upper = np.take_along_axis(reduced, pivots[:, :, None], axis=-1)
     solved = np.empty_like(right, order="C")
-    kernels_of(solved).solve_upper(upper, right, moduli, solved)
+    solve_upper(upper, right, moduli, solved)
     primes = np.asarray(np.array(moduli.moduli, dtype=np.uint64), like=words)[:, None, None, None]
     basis = np.zeros_like(words, shape=(*pivots.shape[:2], columns, columns - rank), order="C")
     basis[i, b, pivots] = np.where(solved == 0, solved, primes - solved).astype(words.dtype)

@@ -13,7 +13,7 @@ import numpy as np
 from rnsdask.backend import Array, Moduli, kernels_of
 from rnsdask.core import rows
 from rnsdask.core.wide_moduli import WideModuli
-from rnsdask.fields.system import fields_of
+from rnsdask.fields.system import PrimeFields, fields_of
 
 LEAST_PIVOTS = 384
 """Pivots from which on halves of a single matrix are quicker."""
@@ -29,8 +29,7 @@ def eliminate(x: Array, pivot_columns: int, moduli: Moduli, out: Array | None) -
     """Eliminate matrices (n, B, rows, columns) as :meth:`.Kernels.eliminate`, great ones by halves."""
     n, count, height, _ = x.shape
     most = min(height, pivot_columns)
-    has_panels = isinstance(moduli, WideModuli) and kernels_of(x).wide_panel is not None
-    if not has_panels or most < LEAST_PIVOTS or n * count > MOST_MATRICES:
+    if not _has_panels(x, moduli) or most < LEAST_PIVOTS or n * count > MOST_MATRICES:
         return kernels_of(x).eliminate(x, pivot_columns, moduli, out)
     words = np.empty_like(x, order="C") if out is None else out
     if words is not x:
@@ -45,6 +44,38 @@ def eliminate(x: Array, pivot_columns: int, moduli: Moduli, out: Array | None) -
             order[i, b], pivots[i, b] = found.order, found.pivots[:most]
             products[i, b] = np.uint64(found.product)
     return order, pivots, products
+
+
+def solve_upper(upper: Array, right: Array, moduli: Moduli, out: Array) -> None:
+    """Solve triangular systems as :meth:`.Kernels.solve_upper`, great ones by halves."""
+    if not _has_panels(out, moduli) or right.shape[2] < LEAST_PIVOTS or not out.size:
+        kernels_of(out).solve_upper(upper, right, moduli, out)
+        return
+    if out is not right:
+        out[...] = right
+    _solve_halves(upper, out, moduli, fields_of(moduli))
+
+
+def _solve_halves(upper: Array, out: Array, moduli: Moduli, fields: PrimeFields) -> None:
+    """Solve triangular systems in place of their right-hand sides (n, B, N, columns), in any layout."""
+    height = out.shape[2]
+    if height <= PANEL:
+        inverse = np.empty_like(out, shape=(*out.shape[:2], height, height), order="C")
+        places: Array = np.arange(height, like=out)
+        inverse[...] = places == places[:, None]
+        kernels_of(out).solve_upper(upper, inverse, moduli, inverse)
+        out[...] = fields.apply(rows.multiply_matrices, inverse, out)
+        return
+    half = height // 2
+    above, below = out[:, :, :half], out[:, :, half:]
+    _solve_halves(upper[:, :, half:, half:], below, moduli, fields)
+    due = fields.apply(rows.multiply_matrices, upper[:, :, :half, half:], below)
+    above[...] = fields.apply(rows.subtract, above, due)
+    _solve_halves(upper[:, :, :half, :half], above, moduli, fields)
+
+
+def _has_panels(x: Array, moduli: Moduli) -> bool:
+    return isinstance(moduli, WideModuli) and kernels_of(x).wide_panel is not None
 
 
 class _Halves:

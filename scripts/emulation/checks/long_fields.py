@@ -86,6 +86,13 @@ def elimination_of_long_residues_by_halves(_: Any, place: Place) -> list[Any]:
                     given = place(x[:, b : b + 1])
                     found = wide_elimination.eliminate(given, pivot_columns, LONG_PRIMES, out)
                     results += [*found, out]
+        for height, width in ((1, 4), (7, 3), (40, 1), (40, 50)):
+            upper, right = (residues(LONG_PRIMES, height, 2, height, k) for k in (height, width))
+            diagonal = np.einsum("...ii->...i", upper)
+            diagonal[diagonal == 0] = 1
+            out = place(np.empty_like(right))
+            wide_elimination.solve_upper(place(upper), place(right), LONG_PRIMES, out)
+            results.append(out)
     return results
 
 
