@@ -331,9 +331,8 @@ class Kernels(Protocol):
     def matmul(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
         """Matrix products: a (n, B, I, K), b (n, B, K, J), in any layout; `out` (n, B, I, J), contiguous."""
 
-    @property
-    def wide_matmul(self) -> Callable[[Array, Array, Array, WideModuli], None] | None:
-        """Matrix products in uint64, of a, b, `out` and moduli; None if the processor has no such kernel."""
+    def wide_matmul(self, a: Array, b: Array, out: Array, moduli: WideModuli) -> bool:
+        """Matrix products as :meth:`matmul`, in uint64; False, and none, if those of residues are quicker."""
 
     @property
     def wide_panel(self) -> Callable[[Array, int, tuple[int, int], WideModuli], WidePanel] | None:

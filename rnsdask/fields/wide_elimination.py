@@ -34,8 +34,8 @@ def eliminate(x: Array, pivot_columns: int, moduli: Moduli, out: Array | None) -
     words = np.empty_like(x, order="C") if out is None else out
     if words is not x:
         words[...] = x
-    order, pivots = (np.empty_like(x, shape=(n, count, k), dtype=np.int32) for k in (height, most))
-    products = np.empty_like(x, shape=(n, count))
+    order, pivots = (np.empty_like(x, shape=(n, count, k), dtype=np.int32, order="C") for k in (height, most))
+    products = np.empty_like(x, shape=(n, count), order="C")
     for i, p in enumerate(moduli):
         for b in range(count):
             found = _Halves(words[i, b], WideModuli((p,)))
@@ -88,7 +88,7 @@ class _Halves:
     def __init__(self, words: Array, moduli: WideModuli) -> None:
         self.words, self.moduli, self.fields = words, moduli, fields_of(moduli)
         self.order: Array = np.arange(len(words), dtype=np.int32, like=words)
-        self.pivots: Array = np.full_like(self.order, -1, shape=(len(words),))
+        self.pivots: Array = np.full_like(self.order, -1)
         self.product = 1
         self.ranks = {0: 0}
         self.middles: dict[tuple[int, int], int] = {}

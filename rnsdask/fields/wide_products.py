@@ -27,16 +27,15 @@ from rnsdask.rns.system import RNS
 def multiply_matrices(a: Array, b: Array, system: WidePrimeFields) -> Array:
     """Products of matrices (n, *batch, I, K) and (n, *batch, K, J), whose batches broadcast."""
     batch = np.broadcast_shapes(a.shape[1:-2], b.shape[1:-2])
-    out = np.zeros_like(a, shape=(len(a), *batch, a.shape[-2], b.shape[-1]), order="C")
+    new = np.empty_like if a.shape[-1] else np.zeros_like
+    out = new(a, shape=(len(a), *batch, a.shape[-2], b.shape[-1]), order="C")
     if not out.size or not a.shape[-1]:
         return out
     a, b = (np.broadcast_to(x, (len(x), *batch, *x.shape[-2:])) for x in (a, b))
-    kernel = kernels_of(out).wide_matmul
-    if kernel is None:
-        return through_residues(a, b, system, a.shape[-1], matmul.multiply)
     left, right, products = (x.reshape(len(x), math.prod(batch), *x.shape[-2:]) for x in (a, b, out))
-    kernel(left, right, products, system.moduli)
-    return out
+    if kernels_of(out).wide_matmul(left, right, products, system.moduli):
+        return out
+    return through_residues(a, b, system, a.shape[-1], matmul.multiply)
 
 
 def convolve(x: Array, y: Array, system: WidePrimeFields, first: int = 0, stop: int | None = None) -> Array:

@@ -22,8 +22,9 @@ def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
     _cpu.matmul(a, b, modulus_table(moduli), out)
 
 
-def wide_matmul(a: Array, b: Array, out: Array, moduli: WideModuli) -> None:
+def wide_matmul(a: Array, b: Array, out: Array, moduli: WideModuli) -> bool:
     _cpu.wide_matmul(a, b, wide_modulus_table(moduli), out)
+    return True
 
 
 # Elimination itself is by halves.

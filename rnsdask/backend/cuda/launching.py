@@ -260,14 +260,7 @@ def launch(
     thread by default.
     """
     device = cupy.cuda.runtime.getDevice()
-    values = []
-    for argument in arguments:
-        if isinstance(argument, Parameter):
-            _check_device(argument.arrays, device)
-            argument = argument.fields[()]
-        elif isinstance(argument, cupy.ndarray):
-            _check_device((argument,), device)
-        values.append(argument)
+    values = _values_of(arguments, device)
     _check_stream()
     most = processors(device) * BLOCKS_PER_PROCESSOR * BLOCK // block
     blocks = -(-threads // block)
@@ -277,8 +270,33 @@ def launch(
     kernel = _kernel(module, name, defines, device)
     if shared > SHARED_BYTES:
         _allow(kernel, shared)
-    kernel((blocks,), (block,), tuple(values), shared_mem=shared)
+    kernel((blocks,), (block,), values, shared_mem=shared)
     return blocks
+
+
+def launch_each(
+    module: str, name: str, threads: int, arguments: Iterable[tuple[Any, ...]], *, block: int = BLOCK
+) -> None:
+    """Run a short kernel for each of many arguments, one after the other, as :func:`launch`."""
+    device = cupy.cuda.runtime.getDevice()
+    _check_stream()
+    most = processors(device) * BLOCKS_PER_PROCESSOR * BLOCK // block
+    kernel, grid = _kernel(module, name, (), device), (max(1, min(most, -(-threads // block))),)
+    for given in arguments:
+        kernel(grid, (block,), _values_of(given, device))
+
+
+def _values_of(arguments: tuple[Any, ...], device: int) -> tuple[Any, ...]:
+    """Arguments as a kernel takes them; ValueError if an array is another device's."""
+    values = []
+    for argument in arguments:
+        if isinstance(argument, Parameter):
+            _check_device(argument.arrays, device)
+            argument = argument.fields[()]
+        elif isinstance(argument, cupy.ndarray):
+            _check_device((argument,), device)
+        values.append(argument)
+    return tuple(values)
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Any:

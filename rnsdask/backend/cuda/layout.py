@@ -71,6 +71,13 @@ WIDE_PANEL = np.dtype(
         ),
     ]
 )
+WIDE_PRODUCT = np.dtype(
+    [
+        *((name, np.uint64) for name in ("a", "b", "out")),
+        *((name, np.int64) for name in ("total", "count", "rows", "terms", "columns")),
+        ("moduli", np.uint64),
+    ]
+)
 WIDE_RUNS = np.dtype(
     [
         ("x", np.uint64),
@@ -196,6 +203,8 @@ PRODUCT = np.dtype(
     ]
 )
 MATMUL_TILE = 64
+WIDE_TILE, WIDE_ACROSS = 64, 16
+"""Rows and columns of a tile of a product modulo long primes, and threads that share a row of it."""
 BOUND = np.dtype([("each", np.uint64), ("all", np.int64)])
 SMALL_MODULUS = np.dtype(
     [
@@ -453,6 +462,7 @@ STRUCTURES = {
     "triangular_systems": {"Stack": STACK, "Triangular": TRIANGULAR},
     "wide_arithmetic": {"WideOperand": OPERAND, "WideTask": WIDE_TASK},
     "wide_elimination": {"WideMatrices": WIDE_MATRICES},
+    "wide_matmul": {"WideProduct": WIDE_PRODUCT},
     "wide_ntt": {"WideRuns": WIDE_RUNS},
     "wide_panel": {"WidePanel": WIDE_PANEL},
 }
@@ -466,6 +476,7 @@ SIZES = {
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},
     "wide_arithmetic": {"kMaxOperands": MAX_OPERANDS},
     "wide_elimination": {"kWarp": WARP},
+    "wide_matmul": {"kTile": WIDE_TILE, "kAcross": WIDE_ACROSS},
     "byte_proof": {
         "kMostProofWords": MOST_WORDS,
         "kWarp": WARP,

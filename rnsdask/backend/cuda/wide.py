@@ -10,7 +10,16 @@ import numpy as np
 from rnsdask.backend import cpu
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, row_stride
-from rnsdask.backend.cuda.layout import BLOCK, MAX_OPERANDS, WIDE_MATRICES, WIDE_RUNS, WIDE_TASK
+from rnsdask.backend.cuda.layout import (
+    BLOCK,
+    MAX_OPERANDS,
+    WIDE_ACROSS,
+    WIDE_MATRICES,
+    WIDE_PRODUCT,
+    WIDE_RUNS,
+    WIDE_TASK,
+    WIDE_TILE,
+)
 from rnsdask.backend.cuda.memory import table_on_gpu
 from rnsdask.backend.protocol import Array, LUFactor
 from rnsdask.constants import TransformConstants, wide_modulus_table
@@ -121,8 +130,31 @@ def wide_characteristic_polynomials(x: Array, moduli: WideModuli) -> Array:
     return cupy.asarray(cpu.characteristic_polynomials(x.get(), moduli))  # on the host
 
 
-# Products of matrices are quicker by those of residues.
-wide_matmul = None
+_MOST_MULTIPLIED = 2**30
+"""Multiplications up to which this takes less time than products of residues, which take many launches."""
+
+
+def wide_matmul(a: Array, b: Array, out: Array, moduli: WideModuli) -> bool:
+    n, count, rows, columns = out.shape
+    terms = a.shape[3]
+    if out.size * terms > _MOST_MULTIPLIED:
+        return False
+    product = Parameter(
+        WIDE_PRODUCT,
+        a=cupy.ascontiguousarray(a),
+        b=cupy.ascontiguousarray(b),
+        out=out,
+        total=n * count,
+        count=count,
+        rows=rows,
+        terms=terms,
+        columns=columns,
+        moduli=_table(moduli),
+    )
+    tiles = n * count * -(-rows // WIDE_TILE) * -(-columns // WIDE_TILE)
+    block = WIDE_ACROSS**2
+    launching.launch("wide_matmul", "wide_matmul", tiles * block, (product,), block=block)
+    return True
 
 
 # ---- transforms -------------------------------------------------------------------------------------------

@@ -37,11 +37,9 @@ def wide_panel(words: Array, rank: int, columns: tuple[int, int], moduli: WideMo
     )
     threads = rows * width
     launching.launch("wide_panel", "wide_panel_begin", threads, (task, panels[0]), block=_BLOCK)
-    for column in range(width):
-        x, out = panels[column % 2], panels[(column + 1) % 2]
-        launching.launch(
-            "wide_panel", "wide_panel_column", threads, (task, x, out, np.int64(column)), block=_BLOCK
-        )
+    ways = (panels[0], panels[1]), (panels[1], panels[0])
+    each = ((task, *ways[column % 2], np.int64(column)) for column in range(width))
+    launching.launch_each("wide_panel", "wide_panel_column", threads, each, block=_BLOCK)
     end = task, panels[width % 2], np.int64(start - rank)
     launching.launch("wide_panel", "wide_panel_end", threads, end, block=_BLOCK)
     count, is_moved = state[-2:].get().tolist()
