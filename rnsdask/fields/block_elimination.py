@@ -13,13 +13,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, Moduli, is_any, kernels_of, to_backend
+from rnsdask.backend import Array, Moduli, is_any, to_backend
 from rnsdask.core import rows as operations
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import moduli_at
 from rnsdask.fields import elimination
 from rnsdask.fields.echelon import NO_SOLUTION
 from rnsdask.fields.system import fields_of
+from rnsdask.fields.wide_elimination import solve_upper
 
 Primes: TypeAlias = list[int] | slice
 """Positions of some primes; all of them are a slice, by which an array is a view."""
@@ -312,7 +313,7 @@ def inverse_of_upper(words: Array, moduli: Moduli) -> Array:
     ones = np.broadcast_to(elimination.identity(words.shape[-1], words), words.shape)
     out = np.empty_like(words, shape=(len(words), 1, *words.shape[1:]), order="C")
     if out.size:
-        kernels_of(out).solve_upper(words[:, None], ones[:, None], moduli, out)
+        solve_upper(words[:, None], ones[:, None], moduli, out)
     return out[:, 0]
 
 

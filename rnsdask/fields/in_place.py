@@ -5,11 +5,12 @@ Words are (n, *batch, N, N). What is made beside a matrix is some block columns 
 
 import numpy as np
 
-from rnsdask.backend import Array, Moduli, backend_name, is_any, kernels_of
+from rnsdask.backend import Array, Moduli, backend_name, is_any
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import moduli_at
 from rnsdask.fields import elimination
 from rnsdask.fields.block_elimination import inverse_of_lower, inverse_of_upper, multiply, subtract_product
+from rnsdask.fields.wide_elimination import solve_upper
 
 GREAT_ROWS = 4096
 """Rows from which on matrices are inverted one by one, in place."""
@@ -99,7 +100,7 @@ def solve(left: Array, right: Array, moduli: Moduli, place: Place) -> Array:
     for b in range(y.shape[1]):
         _solve_lower(found.words[:, b], y[:, b], moduli)
     if out.size:
-        kernels_of(y).solve_upper(found.words, y, moduli, y)
+        solve_upper(found.words, y, moduli, y)
     return out
 
 
