@@ -276,7 +276,7 @@ def _compute(
         great = elimination.prepare(operation, sources, options["backend"], about or {})
     if of_fields and checkpoint is not None and great is None:
         refuse(
-            "--checkpoint is for integers, and for one matrix over primes below 2**32 in several chunks, "
+            "--checkpoint is for integers, and for one matrix over prime fields in several chunks, "
             "of more than 1024 rows and columns; rref and nullspace of that need -o"
         )
     if checkpoint is not None and operation == "nullspace" and great is None:

@@ -6,7 +6,14 @@ from functools import cached_property
 from typing import Any, SupportsIndex
 
 from rnsdask.core.coprime import product
-from rnsdask.core.moduli import MODULUS_MAX, ModuliSet, as_integer, check_moduli, check_moduli_set
+from rnsdask.core.moduli import (
+    MODULUS_MAX,
+    ModuliSet,
+    as_integer,
+    check_moduli,
+    check_moduli_set,
+    unchecked_set,
+)
 
 WIDE_BITS = 64
 """Bits of the greatest modulus, 2**64: its residues are unsigned 64-bit integers."""
@@ -72,3 +79,9 @@ def moduli_of_residues(moduli: ModuliSet | Iterable[SupportsIndex]) -> ModuliSet
     values = tuple(as_integer(m, f"modulus at position {i}") for i, m in enumerate(moduli))
     are_narrow = bool(values) and all(2 <= m <= MODULUS_MAX for m in values)
     return ModuliSet(values) if are_narrow else WideModuli(values)  # its error names the range of both
+
+
+def moduli_at(moduli: ModuliSet | WideModuli, positions: Iterable[int]) -> ModuliSet | WideModuli:
+    """Return the moduli at some positions, as the class of all of them: residues keep their words."""
+    chosen = [moduli[i] for i in positions]
+    return unchecked_set(chosen) if isinstance(moduli, ModuliSet) else WideModuli(tuple(chosen))

@@ -8,19 +8,19 @@ differs from prime to prime; primes for which it is the same are reduced togethe
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, is_any, kernels_of, to_backend
-from rnsdask.core.moduli import ModuliSet, unchecked_set
+from rnsdask.backend import Array, Moduli, is_any, to_backend
+from rnsdask.core import rows as operations
 from rnsdask.core.place import Place
+from rnsdask.core.wide_moduli import moduli_at
 from rnsdask.fields import elimination
 from rnsdask.fields.echelon import NO_SOLUTION
-from rnsdask.rns.arithmetic import apply
-from rnsdask.rns.matmul import multiply
-from rnsdask.rns.system import RNS
+from rnsdask.fields.system import fields_of
+from rnsdask.fields.wide_elimination import solve_upper
 
 Primes: TypeAlias = list[int] | slice
 """Positions of some primes; all of them are a slice, by which an array is a view."""
@@ -34,7 +34,7 @@ class Found:
     ----------
     ranks : array of int64, shape (n,)
         Pivots so far.
-    products : array of uint32, shape (n,)
+    products : array of the words, shape (n,)
         Products of the pivots, negative if the order is odd.
     pivots : array of int32, shape (n, min(rows, columns))
         The column of each row's pivot, -1 where there is none yet.
@@ -43,7 +43,7 @@ class Found:
     """
 
     ranks: NDArray[np.int64]
-    products: NDArray[np.uint32]
+    products: NDArray[Any]
     pivots: NDArray[np.int32]
     order: NDArray[np.int32]
 
@@ -60,7 +60,7 @@ class Step:
         Pivots of the block columns before.
     pivots : array of int64, shape (g, count)
         Their columns in the block.
-    products : array of uint32, shape (g,)
+    products : array of the words, shape (g,)
         Their products, negative if the order is odd.
     order : array of int32, shape (g, rows - start), or None
         Which of the rows from `start` on came to each place; None if none was exchanged.
@@ -158,17 +158,18 @@ Upper: TypeAlias = list[UpperStep]
 """Steps of the elimination upwards by one panel."""
 
 
-def nothing_found(primes: int, rows: int, columns: int) -> Found:
+def nothing_found(moduli: Moduli, rows: int, columns: int) -> Found:
     """Return the state before the first block column."""
-    order = np.tile(np.arange(rows, dtype=np.int32), (primes, 1))
-    pivots = np.full((primes, min(rows, columns)), -1, dtype=np.int32)
-    return Found(np.zeros(primes, dtype=np.int64), np.ones(primes, dtype=np.uint32), pivots, order)
+    n, dtype = len(moduli), fields_of(moduli).word_dtype
+    order = np.tile(np.arange(rows, dtype=np.int32), (n, 1))
+    pivots = np.full((n, min(rows, columns)), -1, dtype=np.int32)
+    return Found(np.zeros(n, dtype=np.int64), np.ones(n, dtype=dtype), pivots, order)
 
 
 # ---- elimination downwards --------------------------------------------------------------------------------
 
 
-def factor_panel(block: Array, found: Found, *, moduli: ModuliSet, keeps: bool) -> Panel:
+def factor_panel(block: Array, found: Found, *, moduli: Moduli, keeps: bool) -> Panel:
     """Find the pivots of a block column that all panels before have reduced.
 
     Unless the panel `keeps` them, rows that have pivots are dropped.
@@ -187,7 +188,7 @@ def factor_panel(block: Array, found: Found, *, moduli: ModuliSet, keeps: bool) 
 
 
 def _step(
-    primes: Primes, start: int, count: int, form: elimination.Echelon, above: Array, moduli: ModuliSet
+    primes: Primes, start: int, count: int, form: elimination.Echelon, above: Array, moduli: Moduli
 ) -> Step:
     """Make a step of echelon forms of stacks of one matrix, all of the rank `count`."""
     words, order = form.words[:, 0], form.order[:, 0]
@@ -204,7 +205,7 @@ def _step(
     )
 
 
-def found_after(panel: Panel, found: Found, *, first_column: int, moduli: ModuliSet) -> Found:
+def found_after(panel: Panel, found: Found, *, first_column: int, moduli: Moduli) -> Found:
     """Add what a panel found, whose first column is given, to what those before found."""
     ranks, products = found.ranks.copy(), found.products.copy()
     pivots, order = found.pivots.copy(), found.order.copy()
@@ -215,9 +216,9 @@ def found_after(panel: Panel, found: Found, *, first_column: int, moduli: Moduli
         if step.order is not None:
             moved = to_backend(step.order, "cpu").astype(np.int64)
             order[primes, start:] = np.take_along_axis(order[primes][:, start:], moved, axis=1)
-        new = to_backend(step.products, "cpu").astype(np.uint64)
-        sizes = np.array(some_moduli(moduli, primes).moduli, dtype=np.uint64)
-        products[primes] = (products[primes] * new % sizes).astype(np.uint32)
+        factors = products[primes][:, None], to_backend(step.products, "cpu")[:, None]
+        own = fields_of(some_moduli(moduli, primes))
+        products[primes] = own.apply(operations.multiply, *factors)[:, 0]
     return Found(ranks, products, pivots, order)
 
 
@@ -238,7 +239,7 @@ def reduction_of(panel: Panel) -> Reduction:
     return Reduction(steps, panel.keeps, panel.dropped, panel.drops)
 
 
-def apply_panel(block: Array, panel: Reduction, *, moduli: ModuliSet) -> Array:
+def apply_panel(block: Array, panel: Reduction, *, moduli: Moduli) -> Array:
     """Reduce a block column to the right of a panel by its pivots.
 
     It takes (rows - pivots) x pivots x columns multiplications, and the memory of three block columns beside
@@ -262,7 +263,7 @@ def apply_panel(block: Array, panel: Reduction, *, moduli: ModuliSet) -> Array:
     return out
 
 
-def _cleared(rows: Array, step: ReductionStep, moduli: ModuliSet) -> tuple[Array, Array]:
+def _cleared(rows: Array, step: ReductionStep, moduli: Moduli) -> tuple[Array, Array]:
     """Rows of the pivots, and those below without what is due to them. Columns of zeros stay as they are."""
     top, rest = rows[:, : step.count], rows[:, step.count :]
     used = _used_columns(top)
@@ -286,14 +287,19 @@ def _used_columns(rows: Array) -> Array | slice | None:
     return used.nonzero()[0] if count else None
 
 
-def subtract_product(x: Array, left: Array, right: Array, moduli: ModuliSet) -> Array:
+def multiply(left: Array, right: Array, moduli: Moduli) -> Array:
+    """Multiply matrices (n, rows, K) and (n, K, columns)."""
+    return fields_of(moduli).apply(operations.multiply_matrices, left, right)
+
+
+def subtract_product(x: Array, left: Array, right: Array, moduli: Moduli) -> Array:
     """Subtract a product of matrices from others."""
     if not x.size or not left.size:
         return x
-    return apply("subtract", (x, multiply(left, right, moduli)), RNS(moduli), "wrap")
+    return fields_of(moduli).apply(operations.subtract, x, multiply(left, right, moduli))
 
 
-def inverse_of_lower(words: Array, moduli: ModuliSet) -> Array:
+def inverse_of_lower(words: Array, moduli: Moduli) -> Array:
     """Inverses of triangles (g, count, count), of which the factors below the diagonal are given."""
     count = words.shape[-1]
     places: Array = np.arange(count, like=words)
@@ -302,19 +308,19 @@ def inverse_of_lower(words: Array, moduli: ModuliSet) -> Array:
     return inverse_of_upper(lower[:, ::-1, ::-1].copy(), moduli)[:, ::-1, ::-1].copy()
 
 
-def inverse_of_upper(words: Array, moduli: ModuliSet) -> Array:
+def inverse_of_upper(words: Array, moduli: Moduli) -> Array:
     """Inverses of triangles (g, count, count); elements below the diagonal are not read."""
     ones = np.broadcast_to(elimination.identity(words.shape[-1], words), words.shape)
     out = np.empty_like(words, shape=(len(words), 1, *words.shape[1:]), order="C")
     if out.size:
-        kernels_of(out).solve_upper(words[:, None], ones[:, None], moduli, out)
+        solve_upper(words[:, None], ones[:, None], moduli, out)
     return out[:, 0]
 
 
 # ---- elimination upwards ----------------------------------------------------------------------------------
 
 
-def upper_of(panel: Panel, *, moduli: ModuliSet) -> Upper:
+def upper_of(panel: Panel, *, moduli: Moduli) -> Upper:
     """Return the part of a panel that the elimination upwards needs, about half of its words."""
     steps = []
     for step in panel.steps:
@@ -328,7 +334,7 @@ def upper_of(panel: Panel, *, moduli: ModuliSet) -> Upper:
     return steps
 
 
-def reduce_by(block: Array, upper: Upper, *, moduli: ModuliSet) -> Array:
+def reduce_by(block: Array, upper: Upper, *, moduli: Moduli) -> Array:
     """Clear the columns of a panel's pivots above them: pivots become 1, and rows above lose multiples.
 
     Of rows x columns of the block that are not 0 in the rows of the pivots, each takes as many
@@ -352,7 +358,7 @@ def reduce_by(block: Array, upper: Upper, *, moduli: ModuliSet) -> Array:
     return block if out is None else out
 
 
-def reduced_block(panel: Panel, upper: Upper, *, moduli: ModuliSet, rows: int) -> Array:
+def reduced_block(panel: Panel, upper: Upper, *, moduli: Moduli, rows: int) -> Array:
     """Begin the elimination upwards in a block column that has pivots: (n, rows, columns).
 
     Its own panel has reduced it, so that its pivots' columns are those of an identity matrix.
@@ -397,7 +403,7 @@ def pivots(found: Found, panel: Panel) -> Array:
     return np.asarray(found.pivots.astype(np.int64), like=panel.steps[0].words)
 
 
-def check_regular(found: Found, *, moduli: ModuliSet, place: Place) -> Found:
+def check_regular(found: Found, *, moduli: Moduli, place: Place) -> Found:
     """Return what was found; LinAlgError if a square matrix is singular, naming its index and the prime."""
     _check(found.ranks == found.order.shape[1], moduli, place, "is singular")
     return found
@@ -410,14 +416,14 @@ def left_over(block: Array, found: Found) -> NDArray[np.bool_]:
 
 
 def check_solvable(
-    found: Found, fails: Sequence[NDArray[np.bool_]], *, moduli: ModuliSet, place: Place
+    found: Found, fails: Sequence[NDArray[np.bool_]], *, moduli: Moduli, place: Place
 ) -> Found:
     """Return what was found; LinAlgError if equations have no solution, naming the matrix and the prime."""
     _check(~np.any(fails, axis=0), moduli, place, NO_SOLUTION)
     return found
 
 
-def _check(is_right: NDArray[np.bool_], moduli: ModuliSet, place: Place, fault: str) -> None:
+def _check(is_right: NDArray[np.bool_], moduli: Moduli, place: Place, fault: str) -> None:
     # As a stack of the one matrix whose index the place has.
     one = is_right.reshape(len(is_right), *(1,) * len(place.location))
     elimination.check_regular(one, moduli, place, fault)
@@ -448,7 +454,7 @@ def extended(block: Array, *, rows: int) -> Array:
 def identity_block(like: Array, *, shape: tuple[int, int, int], start: int) -> Array:
     """Columns from `start` on of identity matrices: (n, rows, columns)."""
     rows, columns = np.arange(shape[1], like=like), np.arange(start, start + shape[2], like=like)
-    return np.broadcast_to((rows[:, None] == columns).astype(np.uint32), shape)
+    return np.broadcast_to((rows[:, None] == columns).astype(like.dtype), shape)
 
 
 def nullspace_columns(
@@ -458,7 +464,7 @@ def nullspace_columns(
     starts: Sequence[int],
     columns: int,
     part: tuple[int, int],
-    moduli: ModuliSet,
+    moduli: Moduli,
 ) -> Array:
     """Columns `part` of a basis of the nullspace (n, columns, part), if ranks modulo all primes are equal.
 
@@ -476,10 +482,14 @@ def nullspace_columns(
             if not len(inside):
                 continue
             values = block[i, :rank][:, (numbers[inside] - start).tolist()]
-            negative = np.where(values == 0, values, np.uint32(p - 1) - values + np.uint32(1))
-            out[i, at[:, None], np.asarray(inside, like=like)] = negative
+            out[i, at[:, None], np.asarray(inside, like=like)] = negative(values, p)
         out[i, np.asarray(numbers, like=like), np.arange(last - first, like=like)] = 1
     return out
+
+
+def negative(values: Array, p: int) -> Array:
+    """Elements modulo p whose sums with the given ones are 0."""
+    return np.where(values == 0, values, values.dtype.type(p) - values)
 
 
 def free_columns(pivots: NDArray[np.integer], columns: int) -> NDArray[np.int64]:
@@ -492,7 +502,7 @@ def free_columns(pivots: NDArray[np.integer], columns: int) -> NDArray[np.int64]
 # ---- factors ----------------------------------------------------------------------------------------------
 
 
-def packed_block(panel: Panel, *, moduli: ModuliSet, first_column: int) -> Array:
+def packed_block(panel: Panel, *, moduli: Moduli, first_column: int) -> Array:
     """Echelon form of a block column with the factors that belong into its columns, (n, rows, columns).
 
     A factor stands in the column of the number of its pivot, as :meth:`.Kernels.eliminate` has it.
@@ -552,8 +562,9 @@ def _places(x: Array, first_column: int) -> tuple[Array, Array]:
 
 def permutation_block(found: Found, panel: Panel, *, part: tuple[int, int]) -> Array:
     """Columns `part` of P (n, rows, columns)."""
-    order = np.asarray(found.order[:, slice(*part)], like=panel.steps[0].words)
-    return (order[:, None] == np.arange(found.order.shape[1], like=order)[:, None]).astype(np.uint32)
+    words = panel.steps[0].words
+    order = np.asarray(found.order[:, slice(*part)], like=words)
+    return (order[:, None] == np.arange(found.order.shape[1], like=order)[:, None]).astype(words.dtype)
 
 
 # ---- primes -----------------------------------------------------------------------------------------------
@@ -573,9 +584,9 @@ def within(primes: Primes, members: Primes) -> Primes:
     return members if isinstance(primes, slice) else [primes[i] for i in members]
 
 
-def some_moduli(moduli: ModuliSet, primes: Primes) -> ModuliSet:
+def some_moduli(moduli: Moduli, primes: Primes) -> Moduli:
     """Moduli at some positions."""
-    return moduli if isinstance(primes, slice) else unchecked_set([moduli[i] for i in primes])
+    return moduli if isinstance(primes, slice) else moduli_at(moduli, primes)
 
 
 def _are_all(steps: Sequence[ReductionStep]) -> bool:

@@ -5,12 +5,12 @@ Words are (n, *batch, N, N). What is made beside a matrix is some block columns 
 
 import numpy as np
 
-from rnsdask.backend import Array, backend_name, is_any, kernels_of
-from rnsdask.core.moduli import ModuliSet, unchecked_set
+from rnsdask.backend import Array, Moduli, backend_name, is_any
 from rnsdask.core.place import Place
+from rnsdask.core.wide_moduli import moduli_at
 from rnsdask.fields import elimination
-from rnsdask.fields.block_elimination import inverse_of_lower, inverse_of_upper, subtract_product
-from rnsdask.rns.matmul import multiply
+from rnsdask.fields.block_elimination import inverse_of_lower, inverse_of_upper, multiply, subtract_product
+from rnsdask.fields.wide_elimination import solve_upper
 
 GREAT_ROWS = 4096
 """Rows from which on matrices are inverted one by one, in place."""
@@ -28,7 +28,7 @@ def _width(x: Array) -> int:
 # ---- inverses ---------------------------------------------------------------------------------------------
 
 
-def inverses(words: Array, moduli: ModuliSet, place: Place, *, overwrite: bool = False) -> Array:
+def inverses(words: Array, moduli: Moduli, place: Place, *, overwrite: bool = False) -> Array:
     """Invert matrices by Gauss-Jordan elimination, block column by block column: N**3 multiplications each.
 
     LinAlgError if a matrix is singular modulo a prime, naming its index in the array and the prime.
@@ -37,12 +37,12 @@ def inverses(words: Array, moduli: ModuliSet, place: Place, *, overwrite: bool =
     x = out.reshape(len(words), -1, *words.shape[-2:])
     regular = np.ones(x.shape[:2], dtype=np.bool_)
     for i, b in np.ndindex(*regular.shape):
-        regular[i, b] = _invert(x[i : i + 1, b], unchecked_set([moduli[i]]))
+        regular[i, b] = _invert(x[i : i + 1, b], moduli_at(moduli, [i]))
     elimination.check_regular(regular.reshape(words.shape[:-2]), moduli, place)
     return out
 
 
-def _invert(x: Array, moduli: ModuliSet) -> bool:
+def _invert(x: Array, moduli: Moduli) -> bool:
     """Invert a matrix (1, N, N) in place; False, with undefined words, if it is singular."""
     rows, width = x.shape[-1], _width(x)
     order = np.arange(rows, like=x)
@@ -68,7 +68,7 @@ def _invert(x: Array, moduli: ModuliSet) -> bool:
     return True
 
 
-def _clear_block(x: Array, block: slice, width: int, inverse: Array, moduli: ModuliSet) -> None:
+def _clear_block(x: Array, block: slice, width: int, inverse: Array, moduli: Moduli) -> None:
     """Make a block column that of an identity matrix, and put in its place what that does to the latter."""
     top = multiply(inverse, x[:, block], moduli)
     top[..., block] = inverse
@@ -85,7 +85,7 @@ def _clear_block(x: Array, block: slice, width: int, inverse: Array, moduli: Mod
 # ---- solutions --------------------------------------------------------------------------------------------
 
 
-def solve(left: Array, right: Array, moduli: ModuliSet, place: Place) -> Array:
+def solve(left: Array, right: Array, moduli: Moduli, place: Place) -> Array:
     """Solve A x = b for right-hand sides (n, *batch, N, K), and overwrite A by its factors.
 
     LinAlgError if a matrix is singular modulo a prime, naming its index in the array and the prime.
@@ -100,11 +100,11 @@ def solve(left: Array, right: Array, moduli: ModuliSet, place: Place) -> Array:
     for b in range(y.shape[1]):
         _solve_lower(found.words[:, b], y[:, b], moduli)
     if out.size:
-        kernels_of(y).solve_upper(found.words, y, moduli, y)
+        solve_upper(found.words, y, moduli, y)
     return out
 
 
-def _solve_lower(factors: Array, y: Array, moduli: ModuliSet) -> None:
+def _solve_lower(factors: Array, y: Array, moduli: Moduli) -> None:
     """Solve triangular systems (n, N, N) with the factors below the diagonal, in place."""
     width = _width(factors)
     for start in range(0, y.shape[1], width):

@@ -1,24 +1,28 @@
 """Panels of an elimination as arrays of words and of integers, as a store keeps them. No Dask in here."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.backend import Array, Moduli
 from rnsdask.fields import block_elimination as blocks
 from rnsdask.fields.block_elimination import Found, Panel, Step
 
 
 def record_of(found: Found) -> NDArray[np.int64]:
-    """Join ranks, products, pivots and order to one array (n, 2 + min(rows, columns) + rows)."""
+    """Join ranks, products, pivots and order to one array (n, 2 + min(rows, columns) + rows).
+
+    Products beyond 63 bits are negative there.
+    """
     parts = found.ranks[:, None], found.products[:, None], found.pivots, found.order
     return np.concatenate([part.astype(np.int64) for part in parts], axis=1)
 
 
-def found_of(record: NDArray[np.int64], rows: int) -> Found:
-    """Return what :func:`record_of` joined, of a matrix with that number of rows."""
+def found_of(record: NDArray[np.int64], rows: int, dtype: np.dtype[Any]) -> Found:
+    """Return what :func:`record_of` joined, of a matrix with that number of rows and type of words."""
     pivots, order = record[:, 2:-rows].astype(np.int32), record[:, -rows:].astype(np.int32)
-    return Found(record[:, 0], record[:, 1].astype(np.uint32), pivots, order)
+    return Found(record[:, 0], record[:, 1].astype(dtype), pivots, order)
 
 
 def first_row(found: Found, *, keeps: bool) -> int:
@@ -48,7 +52,7 @@ def panel_of(
     *,
     first_column: int,
     keeps: bool,
-    moduli: ModuliSet,
+    moduli: Moduli,
 ) -> Panel:
     """Return the panel with the words (n, k, columns) of some of its rows, from the row `first` on.
 
@@ -78,10 +82,10 @@ def panel_of(
     return Panel(tuple(steps), keeps, dropped, drops)
 
 
-def _own_products(before: Array, after: Array, moduli: ModuliSet) -> NDArray[np.uint32]:
+def _own_products(before: NDArray[Any], after: NDArray[Any], moduli: Moduli) -> NDArray[Any]:
     """Products of a panel's own pivots: none is 0, so products before it have inverses."""
     pairs = zip(before.tolist(), after.tolist(), moduli.moduli, strict=True)
-    return np.array([new * pow(old, -1, p) % p for old, new, p in pairs], dtype=np.uint32)
+    return np.array([new * pow(old, -1, p) % p for old, new, p in pairs], dtype=before.dtype)
 
 
 def _exchanges(before: NDArray[np.int32], after: NDArray[np.int32], like: Array) -> Array | None:
@@ -99,9 +103,9 @@ def _exchanges(before: NDArray[np.int32], after: NDArray[np.int32], like: Array)
 
 def pivot_columns(
     before: Found, after: Found, shape: tuple[int, int, int], *, first_column: int
-) -> NDArray[np.uint32]:
+) -> NDArray[Any]:
     """Columns (n, rows, columns) of a reduced form from a column on, all of which have pivots."""
-    out = np.zeros(shape, dtype=np.uint32)
+    out = np.zeros(shape, dtype=after.products.dtype)
     for i, (start, stop) in enumerate(zip(before.ranks.tolist(), after.ranks.tolist(), strict=True)):
         out[i, np.arange(start, stop), after.pivots[i, start:stop] - first_column] = 1
     return out
@@ -119,14 +123,13 @@ def take_columns(block: Array, panel: Panel, wanted: NDArray[np.int64], *, first
 
 
 def null_vectors(
-    reduced: Array, found: Found, free: NDArray[np.int64], columns: int, moduli: ModuliSet
+    reduced: Array, found: Found, free: NDArray[np.int64], columns: int, moduli: Moduli
 ) -> Array:
     """Null vectors (n, columns, k), given the free columns (n, k) that each is for, reduced (n, rows, k)."""
     n, _, count = reduced.shape
     out = np.zeros_like(reduced, shape=(n, columns, count), order="C")
     for i, (p, rank) in enumerate(zip(moduli, found.ranks.tolist(), strict=True)):
         values = reduced[i, :rank]
-        negative = np.where(values == 0, values, np.uint32(p - 1) - values + np.uint32(1))
-        out[i, np.asarray(found.pivots[i, :rank], like=reduced)] = negative
+        out[i, np.asarray(found.pivots[i, :rank], like=reduced)] = blocks.negative(values, p)
         out[i, np.asarray(free[i], like=reduced), np.arange(count, like=reduced)] = 1
     return out

@@ -148,12 +148,10 @@ def prepare(
         return None
     if 0 in shape or parameters.get("variables") or max(infos[0].grid) == 1:
         return None
-    if infos[0].system.residue_moduli is None:  # longer primes have no elimination by blocks
-        return None
     is_square = operation == "det" or (operation == "solve" and unique)
     if is_square and shape[0] != shape[1]:
         return None
-    words = infos[0].system.rows, *shape
+    words = infos[0].system.words32, *shape
     if is_small(words, on_gpu=backend != "cpu"):
         return None
     right = infos[1] if len(infos) > 1 else None
@@ -396,7 +394,7 @@ def result_of(elimination: Elimination, working: WorkingStore, found: Found) -> 
     count = columns - common_rank(found.ranks, [f" modulo {p}" for p in layout.moduli])
     widths = [min(layout.width, count - start) for start in range(0, count, layout.width)]
     if not widths:
-        return _array(layout, np.zeros((len(layout.moduli), columns, 0), dtype=np.uint32))
+        return _array(layout, np.zeros((len(layout.moduli), columns, 0), dtype=layout.info.system.word_dtype))
     return _array(layout, _map(_null_block, working, columns, widths))
 
 

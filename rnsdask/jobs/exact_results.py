@@ -126,11 +126,11 @@ def chunks_of(operation: str, source: Source, backend: str, parameters: Mapping[
     A matrix that is one chunk of a store stays so.
     """
     axes, info = axes_of(operation, parameters), source.info
-    last, words = len(info.shape) - 1, info.system.rows
+    last = len(info.shape) - 1
     is_whole = operation not in _WAITING or axes != 2 or not has_block_elimination(info.system)
     if is_whole or last < 1 or 0 in info.shape or max(info.grid[-2:]) == 1:
         return source.whole_axes(axes)
-    shape = words, info.shape[-2], info.shape[-1]
+    shape = info.system.words32, info.shape[-2], info.shape[-1]
     if is_small(shape, on_gpu=backend != "cpu"):
         return source.whole_axes(axes)
     return {last - 1: -1, last: width_of_blocks(shape, min(info.chunks[-1], info.shape[-1]))}

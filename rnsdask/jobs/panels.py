@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask import store
-from rnsdask.backend import Array, to_backend
+from rnsdask.backend import Array, Moduli, to_backend
 from rnsdask.core.layout import ChunkPlan
-from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import block_elimination as blocks
 from rnsdask.fields.block_elimination import Found, Panel
 from rnsdask.fields.stored_panels import first_row, found_of, panel_of, record_of, words_of
@@ -50,10 +49,9 @@ class Layout:
         return rows, columns
 
     @property
-    def moduli(self) -> ModuliSet:
+    def moduli(self) -> Moduli:
         """The primes."""
-        moduli: ModuliSet | None = self.info.system.residue_moduli
-        assert moduli is not None
+        moduli: Moduli = self.info.system.moduli
         return moduli
 
     @property
@@ -178,8 +176,8 @@ class WorkingStore:
         """Pivots and row exchanges of the first k panels."""
         rows, columns = self.layout.shape
         if not k:
-            return blocks.nothing_found(len(self.layout.moduli), rows, columns)
-        return found_of(self._record(k - 1), rows)
+            return blocks.nothing_found(self.layout.moduli, rows, columns)
+        return found_of(self._record(k - 1), rows, self.layout.info.system.word_dtype)
 
     def fails(self) -> list[NDArray[np.bool_]]:
         """Whether each block column of B has no solution, modulo each prime."""

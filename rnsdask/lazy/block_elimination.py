@@ -21,10 +21,9 @@ from dask.base import tokenize
 from dask.utils import parse_bytes
 from numpy.typing import NDArray
 
-from rnsdask.backend import empty_like_chunks
+from rnsdask.backend import Moduli, empty_like_chunks
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core.layout import RESIDUE_DTYPE
-from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import Footprint
 from rnsdask.core.place import Place
@@ -61,7 +60,7 @@ def joined_if_small(words: Any) -> Any:
         return words
     if 0 in words.shape:
         return rechunk(words, {words.ndim - 2: -1, words.ndim - 1: -1})
-    small = is_small((words.shape[0], *words.shape[-2:]), on_gpu=may_be_on_gpus(words))
+    small = is_small((_words32(words), *words.shape[-2:]), on_gpu=may_be_on_gpus(words))
     if not (small or fits_one_task(WHOLE, 1, words)):
         return words
     batch = dict.fromkeys(range(1, words.ndim - 2), "auto")
@@ -69,8 +68,8 @@ def joined_if_small(words: Any) -> Any:
 
 
 def has_block_elimination(system: NumberSystem) -> bool:
-    """Whether matrices of a system may be eliminated by block columns: those over primes below 2**32."""
-    return system.residue_moduli is not None and lu.name in system.table
+    """Whether matrices of a system may be eliminated by block columns: those over prime fields."""
+    return lu.name in system.table
 
 
 def is_in_blocks(words: Any) -> bool:
@@ -78,8 +77,14 @@ def is_in_blocks(words: Any) -> bool:
     return isinstance(words, da.Array) and max(words.numblocks[-2:]) > 1
 
 
+def _words32(words: da.Array) -> int:
+    """Words of 32 bits that numbers (n, ...) have."""
+    count: int = words.shape[0] * words.dtype.itemsize // RESIDUE_DTYPE.itemsize
+    return count
+
+
 def is_small(shape: tuple[int, int, int], *, on_gpu: bool) -> bool:
-    """Whether a matrix (n, rows, columns) is best eliminated in one chunk.
+    """Whether a matrix (words of 32 bits, rows, columns) is best eliminated in one chunk.
 
     It fits Dask's ``array.chunk-size`` and, on a CPU, takes one thread little time.
     """
@@ -92,12 +97,12 @@ def _chunk_bytes() -> int:
 
 
 def _most_columns(shape: tuple[int, int, int]) -> int:
-    """Columns of a matrix (n, rows, columns) that fit Dask's ``array.chunk-size``."""
+    """Columns of a matrix (words of 32 bits, rows, columns) that fit Dask's ``array.chunk-size``."""
     return _chunk_bytes() // (shape[0] * shape[1] * RESIDUE_DTYPE.itemsize)
 
 
 def width_of_blocks(shape: tuple[int, int, int], longest: int) -> int:
-    """Columns of a block of a matrix (n, rows, columns), whose chunks have up to `longest` columns.
+    """Columns of a block of a matrix (words of 32 bits, rows, columns) in chunks of up to `longest` columns.
 
     Blocks fit Dask's ``array.chunk-size``, and are as many as keep threads busy, but are 256 columns wide at
     least. Chunks are cut into equal parts, or joined.
@@ -119,14 +124,15 @@ def least_width(longest: int) -> int:
 def in_block_columns(words: da.Array) -> da.Array:
     """Rechunk a matrix (n, rows, columns) to block columns, unless it has such as fit a chunk."""
     words = without_empty_chunks(words)
-    n, rows, columns = words.shape
+    shape = _words32(words), *words.shape[1:]
+    columns = shape[2]
     if not columns:
         return rechunk(words, {0: -1, 1: -1, 2: -1})
-    lengths, most = words.chunks[-1], _most_columns((n, rows, columns))
+    lengths, most = words.chunks[-1], _most_columns(shape)
     least = min(LEAST_COLUMNS, max(most, 1))
     if words.numblocks[1] == 1 and least <= min(lengths[:-1], default=columns) and max(lengths) <= most:
         return words
-    return rechunk(words, {0: -1, 1: -1, 2: width_of_blocks((n, rows, columns), max(lengths))})
+    return rechunk(words, {0: -1, 1: -1, 2: width_of_blocks(shape, max(lengths))})
 
 
 # ---- elimination ------------------------------------------------------------------------------------------
@@ -156,7 +162,7 @@ class Elimination:
     source: da.Array
     token: str
     words: da.Array
-    moduli: ModuliSet
+    moduli: Moduli
     found: Any
     panels: list[Any]
     right: list[Any]
@@ -234,7 +240,7 @@ def _nothing() -> Any:
 
 
 def eliminate(
-    words: da.Array, moduli: ModuliSet, right: da.Array | None = None, *, keeps: bool = True
+    words: da.Array, moduli: Moduli, right: da.Array | None = None, *, keeps: bool = True
 ) -> Elimination:
     """Eliminate downwards in a matrix (n, rows, columns), and in right-hand sides (n, rows, K).
 
@@ -243,14 +249,14 @@ def eliminate(
     """
     words = in_block_columns(words)
     sides = [words] if right is None else [words, in_block_columns(right)]
-    n, rows, columns = words.shape
+    rows, columns = words.shape[1:]
     states, count = [key for side in sides for key in keys_of(side)], words.numblocks[2]
     check_graph(count * len(states), f"elimination in a matrix of shape {(rows, columns)}")
     token = tokenize([side.name for side in sides], moduli, keeps)
     factor = parcelled(blocks.factor_panel, moduli=moduli, keeps=keeps)
     apply = parcelled(blocks.apply_panel, moduli=moduli)
     found, panels = (f"matrix-found-{token}", 0), []
-    steps: Steps = {found: (parcelled(blocks.nothing_found, primes=n, rows=rows, columns=columns),)}
+    steps: Steps = {found: (parcelled(blocks.nothing_found, moduli=moduli, rows=rows, columns=columns),)}
     for k, start in enumerate(_starts(words.chunks[-1])):
         panel, before = (f"matrix-panel-{token}", k), found
         found = (f"matrix-found-{token}", k + 1)
@@ -270,17 +276,17 @@ def eliminate(
 # ---- results ----------------------------------------------------------------------------------------------
 
 
-def determinants(words: da.Array, moduli: ModuliSet) -> da.Array:
+def determinants(words: da.Array, moduli: Moduli) -> da.Array:
     """Determinants (n, *batch) of square matrices (n, *batch, N, N)."""
 
     def of_one(_: Place, matrix: da.Array) -> tuple[da.Array]:
         found = eliminate(matrix, moduli, keeps=False)
-        return (found.one_chunk(blocks.determinant, (len(moduli),), RESIDUE_DTYPE),)
+        return (found.one_chunk(blocks.determinant, (len(moduli),), words.dtype),)
 
     return _of_each(of_one, words)[0]
 
 
-def ranks(words: da.Array, moduli: ModuliSet) -> da.Array:
+def ranks(words: da.Array, moduli: Moduli) -> da.Array:
     """Ranks (n, *batch), int64."""
 
     def of_one(_: Place, matrix: da.Array) -> tuple[da.Array]:
@@ -289,7 +295,7 @@ def ranks(words: da.Array, moduli: ModuliSet) -> da.Array:
     return _of_each(of_one, words)[0]
 
 
-def pivots(words: da.Array, moduli: ModuliSet) -> da.Array:
+def pivots(words: da.Array, moduli: Moduli) -> da.Array:
     """Columns of the pivots (n, *batch, min(rows, columns)), int64, -1 beyond the rank."""
     shape = len(moduli), min(words.shape[-2:])
 
@@ -299,7 +305,7 @@ def pivots(words: da.Array, moduli: ModuliSet) -> da.Array:
     return _of_each(of_one, words)[0]
 
 
-def forms(words: da.Array, moduli: ModuliSet) -> tuple[da.Array, da.Array]:
+def forms(words: da.Array, moduli: Moduli) -> tuple[da.Array, da.Array]:
     """Reduced row echelon forms (n, *batch, rows, columns), and their pivots as :func:`pivots`."""
     rows = words.shape[-2]
     shape = len(moduli), min(words.shape[-2:])
@@ -316,7 +322,7 @@ def forms(words: da.Array, moduli: ModuliSet) -> tuple[da.Array, da.Array]:
     return form, found
 
 
-def solutions(left: da.Array, right: Any, moduli: ModuliSet, *, unique: bool) -> da.Array:
+def solutions(left: da.Array, right: Any, moduli: Moduli, *, unique: bool) -> da.Array:
     """Solutions (n, *batch, columns, K) of equations with right-hand sides (n, *batch, rows, K).
 
     LinAlgError as for matrices of one chunk, when they are computed.
@@ -332,7 +338,7 @@ def solutions(left: da.Array, right: Any, moduli: ModuliSet, *, unique: bool) ->
 
 
 def _solutions(
-    moduli: ModuliSet, unique: bool, place: Place, matrix: da.Array, right: da.Array
+    moduli: Moduli, unique: bool, place: Place, matrix: da.Array, right: da.Array
 ) -> tuple[da.Array]:
     rows, columns = matrix.shape[1:]
     right = in_block_columns(right)
@@ -365,7 +371,7 @@ def _add_check(steps: Steps, found: Elimination, token: str, *, unique: bool, pl
     return checked
 
 
-def inverses(words: da.Array, moduli: ModuliSet) -> da.Array:
+def inverses(words: da.Array, moduli: Moduli) -> da.Array:
     """Inverses (n, *batch, N, N) of square matrices; LinAlgError as for matrices of one chunk."""
 
     def of_one(place: Place, matrix: da.Array) -> tuple[da.Array]:
@@ -387,7 +393,7 @@ def _identity_like(words: da.Array) -> da.Array:
     return array_of_tasks(name, tasks, words.chunks, meta_from_array(words), words)
 
 
-def nullspaces(words: da.Array, moduli: ModuliSet, found: Any, rank: int) -> da.Array:
+def nullspaces(words: da.Array, moduli: Moduli, found: Any, rank: int) -> da.Array:
     """Bases (n, *batch, columns, columns - rank) of nullspaces, given all pivots (n, *batch, K) in NumPy."""
     columns = words.shape[-1]
 
@@ -398,7 +404,7 @@ def nullspaces(words: da.Array, moduli: ModuliSet, found: Any, rank: int) -> da.
     return _of_each(of_one, words)[0]
 
 
-def _nullspace(words: da.Array, moduli: ModuliSet, free: NDArray[np.int64]) -> da.Array:
+def _nullspace(words: da.Array, moduli: Moduli, free: NDArray[np.int64]) -> da.Array:
     """Basis of a nullspace, given the columns without a pivot, which say what each task needs."""
     found = eliminate(words, moduli)
     steps: Steps = {}
@@ -419,13 +425,13 @@ def _nullspace(words: da.Array, moduli: ModuliSet, free: NDArray[np.int64]) -> d
     return found.matrix("nullspace", tasks, columns, widths, found.hold(steps, "some_forms"))
 
 
-def factors(words: da.Array, moduli: ModuliSet) -> tuple[da.Array, da.Array, da.Array]:
+def factors(words: da.Array, moduli: Moduli) -> tuple[da.Array, da.Array, da.Array]:
     """Factors P (n, *batch, rows, rows), L (n, *batch, rows, K) and U (n, *batch, K, columns)."""
     P, L, U = _of_each(lambda _, matrix: _factors(matrix, moduli), words)
     return P, L, U
 
 
-def _factors(words: da.Array, moduli: ModuliSet) -> tuple[da.Array, da.Array, da.Array]:
+def _factors(words: da.Array, moduli: Moduli) -> tuple[da.Array, da.Array, da.Array]:
     found = eliminate(words, moduli)
     steps: Steps = {}
     rows, columns = words.shape[1:]

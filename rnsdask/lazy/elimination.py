@@ -13,10 +13,8 @@ import numpy as np
 
 from rnsdask.core.place import ALONE
 from rnsdask.fields import echelon, elimination, in_place, permanents, polynomial_determinants
-from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import block_elimination
-from rnsdask.lazy.block_elimination import has_block_elimination, is_in_blocks, joined_if_small
-from rnsdask.lazy.chunks import rechunk
+from rnsdask.lazy.block_elimination import is_in_blocks, joined_if_small
 from rnsdask.lazy.matrices import (
     check_equations,
     check_matrices,
@@ -53,25 +51,16 @@ class RREF(NamedTuple):
 def _matrices(name: str, x: Any, check: Any = check_matrices, *, overwrite: bool = False) -> Any:
     """Return checked words of matrices, in one chunk each unless they are large."""
     words = check(name, x, any_chunks=True)
-    return _overwritten(name, words, x.system) if overwrite else _joined(words, x.system)
+    return _overwritten(name, words) if overwrite else joined_if_small(words)
 
 
-def _joined(words: Any, system: PrimeFields) -> Any:
-    """Join matrices to one chunk each, if they are small or the fields have no elimination by blocks."""
-    if is_in_blocks(words) and not has_block_elimination(system):
-        return rechunk(words, {words.ndim - 2: -1, words.ndim - 1: -1})
-    return joined_if_small(words)
-
-
-def _overwritten(name: str, words: Any, system: PrimeFields) -> Any:
+def _overwritten(name: str, words: Any) -> Any:
     """Return words that a function may write to: TypeError for lazy ones, ValueError where it may not."""
     if isinstance(words, da.Array):
         raise TypeError(
             f"{name} takes overwrite=True for arrays in memory, got one on Dask, whose chunks other tasks "
             "may need; x.compute() brings it to memory"
         )
-    if not has_block_elimination(system):
-        raise TypeError(f"{name} takes overwrite=True for primes below 2**32, got {system!r}; leave it out")
     fault = "" if words.flags.c_contiguous else "a view whose words are not contiguous"
     if not fault and isinstance(words, np.ndarray):
         words = words.view()
@@ -153,7 +142,7 @@ def solve(a: Any, b: Any, *, unique: bool = True, overwrite: bool = False) -> An
     """Solutions of ``a @ x == b``."""
     left, right, is_vector = check_equations(a, b, is_square=unique, any_chunks=True)
     moduli = a.system.moduli
-    left = _overwritten("solve", left, a.system) if overwrite else _joined(left, a.system)
+    left = _overwritten("solve", left) if overwrite else joined_if_small(left)
     if overwrite:
         words = in_place.solve(left, _own_right(left, right, unique=unique), moduli, ALONE)
     elif is_in_blocks(left):
@@ -195,11 +184,7 @@ def inv(x: Any, *, overwrite: bool = False) -> Any:
         return numbers_like(x, block_elimination.inverses(words, moduli))
     options: dict[str, Any] = {"moduli": moduli, "located": True}
     function: Any = elimination.inverses
-    if (
-        words.size
-        and (overwrite or words.shape[-1] >= in_place.GREAT_ROWS)
-        and has_block_elimination(x.system)
-    ):
+    if words.size and (overwrite or words.shape[-1] >= in_place.GREAT_ROWS):
         function, options["overwrite"] = in_place.inverses, overwrite
     return numbers_like(x, map_matrices("inv", function, words, words.shape[-2:], **options))
 

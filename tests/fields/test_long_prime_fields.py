@@ -244,10 +244,11 @@ def test_what_they_lack_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("operation", ["det", "rank"])
-def test_great_stored_matrices_are_eliminated_in_one_chunk(
+def test_great_stored_matrices_are_eliminated_by_block_columns(
     operation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rnsdask.lazy.block_elimination.MOST_JOINED", 16)
+    monkeypatch.setattr("rnsdask.lazy.block_elimination.LEAST_COLUMNS", 8)
     p, random = 2**63 - 25, Random(7)
     matrix = [random.randrange(p) for _ in range(40 * 40)]
     rd.from_ints(matrix, rd.PrimeFields([p])).reshape(40, 40).rechunk(13).to_zarr(tmp_path / "matrix")
@@ -255,7 +256,10 @@ def test_great_stored_matrices_are_eliminated_in_one_chunk(
     expected = {"det": int(theirs.det()), "rank": theirs.rank()}[operation]
     printed = succeed(operation, tmp_path / "matrix")
     assert printed.split()[-1] == str(expected)
+    printed = succeed(operation, tmp_path / "matrix", "--checkpoint", tmp_path / "panels")
+    assert printed.split()[-1] == str(expected)
     lazy = getattr(rd.linalg, operation)(rd.open_zarr(tmp_path / "matrix"))
+    assert any("matrix-panel" in str(key) for key in lazy.__dask_graph__())
     assert int(np.asarray(lazy.compute()).ravel()[0]) == expected
 
 

@@ -26,6 +26,8 @@ from rnsdask.lazy import block_elimination
 
 PRIMES = [2, 65537, 2**31 - 1]
 FIELDS = rd.PrimeFields(PRIMES)
+LONG = [3, 2**32 + 15, 2**61 - 1, 2**64 - 59]
+"""Primes of which elements have words of 64 bits."""
 
 
 @pytest.fixture(autouse=True)
@@ -37,13 +39,15 @@ def narrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def of_rank(rng: np.random.Generator, rank: int, rows: int, columns: int, p: int) -> np.ndarray:
-    """A matrix of at most a rank."""
-    left, right = (rng.integers(0, p, shape).astype(object) for shape in ((rows, rank), (rank, columns)))
-    return (left @ right % p).astype(np.uint32)
+    """A matrix of at most a rank, in words of 64 bits."""
+    left, right = (
+        rng.integers(0, p, shape, dtype=np.uint64).astype(object) for shape in ((rows, rank), (rank, columns))
+    )
+    return (left @ right % p).astype(np.uint64)
 
 
 def write(path: str, words: np.ndarray, chunks: tuple[int, ...], fields: rd.PrimeFields = FIELDS) -> None:
-    rd.FieldArray(words, fields).rechunk(chunks).to_zarr(path)
+    rd.FieldArray(words.astype(fields.word_dtype), fields).rechunk(chunks).to_zarr(path)
 
 
 def matrix(words: np.ndarray, p: int) -> flint.nmod_mat:
@@ -73,30 +77,44 @@ SHAPES = [(7, 7), (5, 17), (17, 5), *slow((12, 12), (2, 9), (9, 2), (16, 16))]
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_against_flint(shape: tuple[int, int], rng: np.random.Generator, tmp_path: Path) -> None:
     """All ranks from none to full, in several chunkings and groups."""
-    rows, columns = shape
+    check_against_flint(PRIMES, shape, rng, tmp_path)
+
+
+@pytest.mark.parametrize("shape", [(7, 7), (5, 17), *slow((17, 5), (16, 16))], ids=str)
+def test_long_primes_against_flint(shape: tuple[int, int], rng: np.random.Generator, tmp_path: Path) -> None:
+    check_against_flint(LONG, shape, rng, tmp_path)
+
+
+def check_against_flint(
+    primes: list[int], shape: tuple[int, int], rng: np.random.Generator, tmp_path: Path
+) -> None:
+    (rows, columns), fields = shape, rd.PrimeFields(primes)
     for rank in sorted({0, 1, min(shape) // 2, min(shape) - 1, min(shape)}):
-        words = np.stack([of_rank(rng, rank, rows, columns, p) for p in PRIMES])
+        words = np.stack([of_rank(rng, rank, rows, columns, p) for p in primes])
         words[0, :, rng.random(columns) < 0.2] = 0
         if rank == min(shape):
-            words = np.stack([rng.integers(0, p, shape) for p in PRIMES]).astype(np.uint32)
+            words = fields.random_words(shape, rng)
         chunks = int(rng.integers(1, rows + 1)), int(rng.integers(1, columns))
         group, width = int(rng.integers(1, 5)), 3
         name = f"{rank}-{chunks}-{group}-{width}"
-        write(name, words, chunks)
-        exact = [matrix(words[i], p) for i, p in enumerate(PRIMES)]
+        write(name, words, chunks, fields)
+        exact = [matrix(words[i], p) for i, p in enumerate(primes)]
         forms, ranks = zip(*(one.rref() for one in exact), strict=True)
         assert computed("rank", [name], group, tmp_path / f"{name}r").tolist() == list(ranks)
         form = computed("rref", [name], group, tmp_path / f"{name}f")
+        assert form.dtype == fields.word_dtype
         assert form.tolist() == [ints(one) for one in forms]
         if rows == columns:
             found = computed("det", [name], group, tmp_path / f"{name}d")
             assert found.tolist() == [[int(one.det())] for one in exact]
-        check_nullspaces(words, ranks, chunks, group, tmp_path / f"{name}n")
-        check_solutions(words, ranks, chunks, group, rng, tmp_path / f"{name}s")
+        check_nullspaces(words, ranks, chunks, group, tmp_path / f"{name}n", primes)
+        check_solutions(words, ranks, chunks, group, rng, tmp_path / f"{name}s", primes)
 
 
-def check_nullspaces(words: np.ndarray, ranks: Any, chunks: Any, group: int, folder: Path) -> None:
-    for i, p in enumerate(PRIMES):
+def check_nullspaces(
+    words: np.ndarray, ranks: Any, chunks: Any, group: int, folder: Path, primes: list[int]
+) -> None:
+    for i, p in enumerate(primes):
         name, columns = f"{folder.name}-{p}", words.shape[2]
         write(name, words[i : i + 1], chunks, rd.PrimeFields([p]))
         basis = computed("nullspace", [name], group, folder.with_name(f"{folder.name}{p}"))[0]
@@ -105,7 +123,7 @@ def check_nullspaces(words: np.ndarray, ranks: Any, chunks: Any, group: int, fol
         assert not any(map(any, ints(exact)))
         # The basis is the identity in the free columns, the ends of null vectors.
         free = sorted(set(range(columns)) - pivots_of(words[i], p))
-        np.testing.assert_array_equal(basis[free], np.eye(len(free), dtype=np.uint32))
+        np.testing.assert_array_equal(basis[free], np.eye(len(free), dtype=basis.dtype))
 
 
 def pivots_of(words: np.ndarray, p: int) -> set[int]:
@@ -114,48 +132,56 @@ def pivots_of(words: np.ndarray, p: int) -> set[int]:
 
 
 def check_solutions(
-    words: np.ndarray, ranks: Any, chunks: Any, group: int, rng: np.random.Generator, folder: Path
+    words: np.ndarray,
+    ranks: Any,
+    chunks: Any,
+    group: int,
+    rng: np.random.Generator,
+    folder: Path,
+    primes: list[int],
 ) -> None:
-    rows, columns = words.shape[1:]
-    write(f"{folder.name}-a", words, chunks)
+    (rows, columns), fields = words.shape[1:], rd.PrimeFields(primes)
+    write(f"{folder.name}-a", words, chunks, fields)
     for sides in (0, 1, 8):
         shape = (columns, sides or 1)
-        wanted = [rng.integers(0, p, shape).astype(object) for p in PRIMES]
-        right = np.stack([words[i].astype(object) @ wanted[i] % p for i, p in enumerate(PRIMES)])
-        right = right.astype(np.uint32)
+        wanted = fields.random_words(shape, rng).astype(object)
+        right = np.stack([words[i].astype(object) @ wanted[i] % p for i, p in enumerate(primes)])
+        right = right.astype(np.uint64)
         paths = [f"{folder.name}-a", f"{folder.name}-{sides}"]
-        write(paths[1], right if sides else right[..., 0], (2, 3)[: 1 + bool(sides)])
+        write(paths[1], right if sides else right[..., 0], (2, 3)[: 1 + bool(sides)], fields)
         for unique in (True, False) if rows == columns else (False,):
             place = folder.with_name(f"{folder.name}{sides}{unique}")
             how = {} if unique else {"unique": False}
             if unique and min(ranks) < rows:
-                first = next(p for p, rank in zip(PRIMES, ranks, strict=True) if rank < rows)
+                first = next(p for p, rank in zip(primes, ranks, strict=True) if rank < rows)
                 with pytest.raises(np.linalg.LinAlgError, match=f"the matrix is singular modulo {first}$"):
                     computed("solve", paths, group, place, **how)
                 continue
-            found = computed("solve", paths, group, place, **how).reshape(len(PRIMES), *shape)
-            for i, p in enumerate(PRIMES):
+            found = computed("solve", paths, group, place, **how).reshape(len(primes), *shape)
+            for i, p in enumerate(primes):
                 assert ints(matrix(words[i], p) * matrix(found[i], p)) == right[i].tolist()
                 assert not found[i][sorted(set(range(columns)) - pivots_of(words[i], p))].any()
         wrong = right.copy()
         wrong[1:, -1] ^= 1
         if all(rank < rows for rank in ranks) and not words[:, -1].any():
-            write(f"{paths[1]}-wrong", wrong if sides else wrong[..., 0], (2, 3)[: 1 + bool(sides)])
-            with pytest.raises(np.linalg.LinAlgError, match=r"equations without a solution modulo 65537$"):
+            write(f"{paths[1]}-wrong", wrong if sides else wrong[..., 0], (2, 3)[: 1 + bool(sides)], fields)
+            without = rf"equations without a solution modulo {primes[1]}$"
+            with pytest.raises(np.linalg.LinAlgError, match=without):
                 computed("solve", [paths[0], f"{paths[1]}-wrong"], group, folder / f"w{sides}", unique=False)
 
 
 # ---- commands ---------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def stores(rng: np.random.Generator) -> np.ndarray:
+@pytest.fixture(params=[PRIMES[1:]], ids=["short"])
+def stores(rng: np.random.Generator, request: pytest.FixtureRequest) -> np.ndarray:
     """Stores x of a matrix of 40 rows and rank 37, y of a regular one, and b of right-hand sides."""
-    words = np.stack([of_rank(rng, 37, 40, 40, p) for p in PRIMES[1:]])
-    regular = np.stack([np.tril(of_rank(rng, 40, 40, 40, p), -1) + np.eye(40) for p in PRIMES[1:]])
-    fields = rd.PrimeFields(PRIMES[1:])
+    fields = rd.PrimeFields(request.param)
+    words = np.stack([of_rank(rng, 37, 40, 40, p) for p in fields.primes]).astype(fields.word_dtype)
+    ones = np.eye(40, dtype=np.uint64)
+    regular = np.stack([np.tril(of_rank(rng, 40, 40, 40, p), -1) + ones for p in fields.primes])
     write("x", words, (9, 8), fields)
-    write("y", regular.astype(np.uint32), (9, 8), fields)
+    write("y", regular, (9, 8), fields)
     write(
         "b",
         (rd.FieldArray(words, fields) @ rd.FieldArray(words[..., :5].copy(), fields)).words,
@@ -178,6 +204,8 @@ COMMANDS = {
 }
 
 QUICK = ("det", "solve --any -o", "nullspace")
+
+LONG_STORES = pytest.mark.parametrize("stores", [LONG[1:]], indirect=True, ids=["long"])
 
 KILLED = """
 import os, signal, sys
@@ -220,6 +248,17 @@ def expected_of(command: str) -> Any:
 @pytest.mark.parametrize("name", [*QUICK, *slow(*(name for name in COMMANDS if name not in QUICK))])
 def test_killed_and_resumed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a checkpoint, and with a working store beside the output: no finished panel is written again."""
+    check_killed(name, monkeypatch)
+
+
+@LONG_STORES
+@pytest.mark.usefixtures("stores")
+@pytest.mark.parametrize("name", ["nullspace", *slow(*(name for name in COMMANDS if name != "nullspace"))])
+def test_killed_and_resumed_with_long_primes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_killed(name, monkeypatch)
+
+
+def check_killed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     command = COMMANDS[name]
     expected = expected_of(command)
     ways = [("--checkpoint kept", "kept/words")]
@@ -345,7 +384,9 @@ def test_what_is_not_of_one_great_matrix() -> None:
         assert job.prepare(operation, [Source.at(path, OF_NUMBERS)], "cpu", {}) is None
 
 
-def test_matrices_over_primes_beyond_32_bits_are_joined() -> None:
+def test_small_matrices_over_long_primes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In memory, and with a working store."""
+    monkeypatch.setattr(block_elimination, "LEAST_COLUMNS", 1)
     p = 2**64 - 59
     words = np.array([[1, p - 1, 2**63], [2, p - 2, 5], [3, p - 3, 7], [4, p - 4, 9]], dtype=np.uint64)
     rd.FieldArray(words[None], rd.PrimeFields([p])).rechunk(2).to_zarr("long.zarr")

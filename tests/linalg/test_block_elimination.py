@@ -19,6 +19,8 @@ from rnsdask.lazy import block_elimination
 
 PRIMES = [2, 3, 2**31 - 1, 4294967291]
 FIELDS = rd.PrimeFields(PRIMES)
+LONG = rd.PrimeFields([3, 2**32 + 15, 2**50 - 27, 2**61 - 1, 2**63 - 25, 2**64 - 59])
+"""Fields in words of 64 bits."""
 
 pytestmark = pytest.mark.usefixtures("in_this_thread")
 
@@ -30,13 +32,22 @@ def narrow(monkeypatch: pytest.MonkeyPatch, in_steps: None) -> None:
     monkeypatch.setattr(block_elimination, "MOST_JOINED", 0)
 
 
-def of_rank(rng: np.random.Generator, rank: int, rows: int, columns: int) -> np.ndarray:
+@pytest.fixture(params=[FIELDS, LONG], ids=["short", "long"])
+def fields(request: pytest.FixtureRequest) -> rd.PrimeFields:
+    """Fields whose elements have words of 32 or of 64 bits."""
+    return request.param
+
+
+def of_rank(
+    rng: np.random.Generator, rank: int, rows: int, columns: int, fields: rd.PrimeFields = FIELDS
+) -> np.ndarray:
     """Residues (n, rows, columns), one rank less modulo every other prime, with rows and columns of zeros."""
-    words = np.zeros((len(PRIMES), rows, columns), dtype=np.uint32)
-    for i, p in enumerate(PRIMES):
+    words = np.zeros((fields.rows, rows, columns), dtype=fields.word_dtype)
+    for i, p in enumerate(fields.primes):
         terms = max(0, rank - i % 2)
         left, right = (
-            rng.integers(0, p, shape).astype(object) for shape in ((rows, terms), (terms, columns))
+            rng.integers(0, p, shape, dtype=np.uint64).astype(object)
+            for shape in ((rows, terms), (terms, columns))
         )
         words[i] = (left @ right % p if terms else 0) + np.zeros((rows, columns), dtype=object)
     words[:, :, rng.random(columns) < 0.2] = 0
@@ -44,8 +55,8 @@ def of_rank(rng: np.random.Generator, rank: int, rows: int, columns: int) -> np.
     return words
 
 
-def drawn(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    return np.stack([rng.integers(0, p, shape) for p in PRIMES]).astype(np.uint32)
+def drawn(rng: np.random.Generator, *shape: int, fields: rd.PrimeFields = FIELDS) -> np.ndarray:
+    return fields.random_words(shape, rng)
 
 
 def cut(rng: np.random.Generator, length: int) -> tuple[int, ...]:
@@ -54,8 +65,10 @@ def cut(rng: np.random.Generator, length: int) -> tuple[int, ...]:
     return tuple(np.diff([0, *ends, length]).tolist())
 
 
-def array(processor: Processor, words: np.ndarray, chunks: Any = None) -> rd.FieldArray:
-    x = rd.FieldArray(processor.xp.asarray(words), FIELDS)
+def array(
+    processor: Processor, words: np.ndarray, chunks: Any = None, fields: rd.PrimeFields = FIELDS
+) -> rd.FieldArray:
+    x = rd.FieldArray(processor.xp.asarray(words), fields)
     return x if chunks is None else x.rechunk(chunks)
 
 
@@ -100,12 +113,16 @@ def check_all(x: rd.FieldArray, lazy: rd.FieldArray, b: rd.FieldArray) -> None:
         for function in (linalg.det, linalg.inv):
             check_alike(function, lazy, x)
         check_alike(linalg.solve, lazy, x, b)
-    for i, p in enumerate(PRIMES):  # of one rank, and those modulo great primes often regular
-        field = rd.PrimeFields([p])
-        one, other = (rd.FieldArray(y.words[i : i + 1], field) for y in (lazy, x))
+    for i, p in enumerate(x.system.primes):  # of one rank, and those modulo great primes often regular
+        one, other = (in_one_field(y, i) for y in (lazy, x))
         check_alike(linalg.nullspace, one, other)
-        if i >= 2 and x.shape[0] == x.shape[1]:
+        if p > 2**31 - 2 and x.shape[0] == x.shape[1]:
             check_alike(linalg.inv, one, other)
+
+
+def in_one_field(x: rd.FieldArray, i: int) -> rd.FieldArray:
+    field = rd.PrimeFields(x.system.primes[i : i + 1])
+    return rd.FieldArray(x.words[i : i + 1].astype(field.word_dtype), field)
 
 
 SHAPES = [(1, 5), (5, 1), (2, 2), (7, 4), (4, 9), (6, 6), (11, 11), (9, 20), (20, 9)]
@@ -116,70 +133,126 @@ SHAPES = [(1, 5), (5, 1), (2, 2), (7, 4), (4, 9), (6, 6), (11, 11), (9, 20), (20
 def test_no_chunks_change_a_word(
     on_each_processor: Processor,
     shape: tuple[int, int],
+    fields: rd.PrimeFields,
     rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows, columns = shape
     for rank in sorted({0, 1, int(rng.integers(min(shape) + 1)), min(shape)}):
-        words = of_rank(rng, rank, *shape) if rank < min(shape) else drawn(rng, *shape)
-        b = array(on_each_processor, drawn(rng, rows, 3))
+        is_full = rank == min(shape)
+        words = drawn(rng, *shape, fields=fields) if is_full else of_rank(rng, rank, *shape, fields)
+        b = array(on_each_processor, drawn(rng, rows, 3, fields=fields), fields=fields)
         of_rows = (-1, cut(rng, rows))[rank % 2]
         monkeypatch.setattr(block_elimination, "LEAST_COLUMNS", 1 if of_rows == -1 else 3)
-        lazy = array(on_each_processor, words, (of_rows, cut(rng, columns)))
-        check_all(array(on_each_processor, words), lazy, b)
+        lazy = array(on_each_processor, words, (of_rows, cut(rng, columns)), fields)
+        check_all(array(on_each_processor, words, fields=fields), lazy, b)
 
 
 @pytest.mark.usefixtures("narrow")
-def test_every_way_to_cut_columns(on_each_processor: Processor, rng: np.random.Generator) -> None:
+def test_every_way_to_cut_columns(
+    on_each_processor: Processor, fields: rd.PrimeFields, rng: np.random.Generator
+) -> None:
     """Exchanges of rows that meet each end of a block, and blocks without a pivot."""
-    words = of_rank(rng, 4, 5, 5)
+    words = of_rank(rng, 4, 5, 5, fields)
     words[:, :, 1] = 0
     words[:, 0] = 0
-    x = array(on_each_processor, words)
+    x = array(on_each_processor, words, fields=fields)
     for ends in itertools.chain.from_iterable(itertools.combinations(range(1, 5), k) for k in range(1, 5)):
-        lazy = array(on_each_processor, words, (-1, tuple(np.diff([0, *ends, 5]).tolist())))
+        lazy = array(on_each_processor, words, (-1, tuple(np.diff([0, *ends, 5]).tolist())), fields)
         for function in (rd.linalg.lu, rd.linalg.rref, rd.linalg.det, rd.linalg.rank):
             check_alike(function, lazy, x)
 
 
 @pytest.mark.usefixtures("narrow")
-def test_blocks_without_pivots(on_each_processor: Processor, rng: np.random.Generator) -> None:
+def test_blocks_without_pivots(
+    on_each_processor: Processor, fields: rd.PrimeFields, rng: np.random.Generator
+) -> None:
     """Panels of zeros first, between and last; rows that come from the end; all rows done before the end."""
-    words = drawn(rng, 8, 16)
+    words = drawn(rng, 8, 16, fields=fields)
     words[:, :, :4] = words[:, :, 6:9] = 0
     words[0, :, :] = 0
     words[1, :7] = 0
     words[2, :, 4:] = 0
     check_all(
-        array(on_each_processor, words),
-        array(on_each_processor, words, (-1, 4)),
-        array(on_each_processor, drawn(rng, 8, 2)),
+        array(on_each_processor, words, fields=fields),
+        array(on_each_processor, words, (-1, 4), fields),
+        array(on_each_processor, drawn(rng, 8, 2, fields=fields), fields=fields),
     )
-    orders = [rng.permutation(9) for _ in range(3)] + [np.arange(9)[::-1]]
-    turned = np.stack([np.eye(9, dtype=np.uint32)[order] for order in orders])
+    orders = [rng.permutation(9) for _ in fields.primes[1:]] + [np.arange(9)[::-1]]
+    turned = np.stack([np.eye(9, dtype=fields.word_dtype)[order] for order in orders])
     check_all(
-        array(on_each_processor, turned),
-        array(on_each_processor, turned, (-1, 2)),
-        array(on_each_processor, drawn(rng, 9, 2)),
+        array(on_each_processor, turned, fields=fields),
+        array(on_each_processor, turned, (-1, 2), fields),
+        array(on_each_processor, drawn(rng, 9, 2, fields=fields), fields=fields),
     )
 
 
 @pytest.mark.usefixtures("narrow")
-def test_against_flint(on_each_processor: Processor, rng: np.random.Generator) -> None:
+def test_against_flint(
+    on_each_processor: Processor, fields: rd.PrimeFields, rng: np.random.Generator
+) -> None:
     """Matrices of many panels, whose kernels work by panels too."""
     length = 150
-    words = drawn(rng, length, length)
+    words = drawn(rng, length, length, fields=fields)
     words[3, :, 40:90] = 0
-    lazy = array(on_each_processor, words, (-1, 64))
-    found = host(rd.linalg.det(lazy)) if hasattr(rd.linalg.det(lazy), "compute") else rd.linalg.det(lazy)
-    ranks, form = host(rd.linalg.rank(lazy)), rd.linalg.rref(lazy)
-    matrix, pivots = host(form.matrix.words), host(form.pivots)
-    for i, p in enumerate(PRIMES):
-        expected = flint.nmod_mat(length, length, words[i].ravel().tolist(), p)
-        assert int(found) % p == int(expected.det())
-        reduced, rank = expected.rref()
-        assert ranks[i] == rank == (pivots[i] >= 0).sum()
-        np.testing.assert_array_equal(matrix[i], [[int(v) for v in row] for row in reduced.tolist()])
+    check_against_flint(array(on_each_processor, words, (-1, 64), fields), words)
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("shape", [(6, 6), (4, 9), (9, 4)], ids=str)
+def test_long_primes_against_flint(
+    on_each_processor: Processor, shape: tuple[int, int], rng: np.random.Generator
+) -> None:
+    """Several ranks, panels of zeros, elements 0 and p - 1 alone; rows and columns in any chunks."""
+    columns = shape[1]
+    cases = [of_rank(rng, rank, *shape, LONG) for rank in (1, min(shape) - 1, min(shape))]
+    cases += [drawn(rng, *shape, fields=LONG), drawn(rng, *shape, fields=LONG)]
+    cases[-1][:, :, : columns // 2] = 0
+    ends = np.array(LONG.primes, dtype=np.uint64)[:, None, None] - np.uint64(1)
+    cases.append(rng.integers(0, 2, (LONG.rows, *shape), dtype=np.uint64) * ends)
+    for k, words in enumerate(cases):
+        widths = (1,) * columns if k % 3 == 0 else cut(rng, columns)
+        check_against_flint(array(on_each_processor, words, (2, widths), LONG), words)
+
+
+def check_against_flint(lazy: rd.FieldArray, words: np.ndarray) -> None:
+    """Check all functions of a matrix in chunks, modulo each prime alone where ranks may differ."""
+    ranks, form, (P, L, U) = rd.linalg.rank(lazy), rd.linalg.rref(lazy), rd.linalg.lu(lazy)
+    assert lazy.words.dtype == form.matrix.words.dtype == U.words.dtype
+    is_square = lazy.shape[0] == lazy.shape[1]
+    found = [host(x) for x in (ranks, form.pivots, form.matrix.words, P.words, L.words, U.words)]
+    determinant = int(rd.linalg.det(lazy).compute()) if is_square else 0
+    right = lazy.rechunk(-1)[:, :2]
+    solved = host(any_solutions(lazy, right).words)
+    for i, p in enumerate(lazy.system.primes):
+        expected, (rank, pivots, reduced, *factors) = matrix_of(words[i], p), (part[i] for part in found)
+        exact, exact_rank = expected.rref()
+        assert rank == exact_rank == (pivots >= 0).sum()
+        assert reduced.tolist() == ints(exact)
+        assert [np.flatnonzero(row)[0] for row in reduced[:rank]] == pivots[:rank].tolist()
+        P, L, U = (matrix_of(factor, p) for factor in factors)
+        assert expected == P * L * U
+        assert not (np.triu(factors[1]) != np.eye(*factors[1].shape)).any()
+        assert not np.tril(factors[2], -1).any()
+        assert expected * matrix_of(solved[i], p) == matrix_of(words[i][:, :2], p)
+        one = in_one_field(lazy, i)
+        basis = host(rd.linalg.nullspace(one).words)[0]
+        assert basis.shape == (words.shape[2], words.shape[2] - rank)
+        assert matrix_of(basis, p).rank() == basis.shape[1]
+        assert not any(map(any, ints(expected * matrix_of(basis, p))))
+        if is_square:
+            assert determinant % p == int(expected.det())
+        if is_square and rank == len(words[i]):
+            assert host(rd.linalg.inv(one).words)[0].tolist() == ints(expected.inv())
+            assert host(rd.linalg.solve(one, one[:, :2]).words)[0].tolist() == np.eye(rank, 2).tolist()
+
+
+def matrix_of(words: np.ndarray, p: int) -> flint.nmod_mat:
+    return flint.nmod_mat(*words.shape, words.ravel().tolist(), p)
+
+
+def ints(matrix: flint.nmod_mat) -> list[list[int]]:
+    return [[int(v) for v in row] for row in matrix.tolist()]
 
 
 @pytest.mark.usefixtures("narrow")
@@ -202,10 +275,11 @@ def test_operands_in_memory_and_in_chunks(on_each_processor: Processor, rng: np.
 
 
 @pytest.mark.usefixtures("narrow")
-def test_stacks(on_each_processor: Processor, rng: np.random.Generator) -> None:
-    words = drawn(rng, 2, 3, 5, 5)
+def test_stacks(on_each_processor: Processor, fields: rd.PrimeFields, rng: np.random.Generator) -> None:
+    words = drawn(rng, 2, 3, 5, 5, fields=fields)
     words[:2] = np.eye(5, dtype=np.uint32)
-    x, b = array(on_each_processor, words), array(on_each_processor, drawn(rng, 3, 5, 2))
+    sides = drawn(rng, 3, 5, 2, fields=fields)
+    x, b = array(on_each_processor, words, fields=fields), array(on_each_processor, sides, fields=fields)
     lazy = x.rechunk((1, 2, -1, 2))
     for function in (rd.linalg.det, rd.linalg.rank, rd.linalg.rref, rd.linalg.lu, rd.linalg.inv):
         check_alike(function, lazy, x)
@@ -215,8 +289,9 @@ def test_stacks(on_each_processor: Processor, rng: np.random.Generator) -> None:
     wide = rd.concatenate([x, x[..., :2]], axis=-1)
     check_alike(rd.linalg.nullspace, wide.rechunk((1, 3, 5, 3)), wide)
     words[3, 1, 2] = 0
-    singular = array(on_each_processor, words, (1, 2, 3, 2))
-    with pytest.raises(np.linalg.LinAlgError, match=r"the matrix at index \(1, 2\) is singular modulo 429"):
+    singular = array(on_each_processor, words, (1, 2, 3, 2), fields)
+    of_which = rf"the matrix at index \(1, 2\) is singular modulo {fields.primes[3]}"
+    with pytest.raises(np.linalg.LinAlgError, match=of_which):
         rd.linalg.inv(singular).compute()
 
 
@@ -260,6 +335,7 @@ def test_blocks_follow_the_chunk_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert set(widths(words, 2**27)[:-1]) == {30}  # 1000 / 32, and chunks are cut in halves
     assert set(widths(words, 100 * 4 * 7)[:-1]) == {7}
+    assert set(widths(words.astype(np.uint64), 100 * 8 * 7)[:-1]) == {7}
     assert set(widths(words, 1)[:-1]) == {4}
     uneven = words.rechunk((1, 100, (500, 300, 200)))
     assert widths(uneven, 100 * 4 * 500) == (500, 300, 200)
@@ -278,14 +354,14 @@ def test_tasks_grow_with_the_square_of_blocks() -> None:
         assert len(keys) <= count * (count - 1) // 2 + 4 * count + 5
 
 
-def test_rows_with_pivots_are_dropped(rng: np.random.Generator) -> None:
-    moduli = FIELDS.moduli
-    block = drawn(rng, 6, 3)
+def test_rows_with_pivots_are_dropped(fields: rd.PrimeFields, rng: np.random.Generator) -> None:
+    moduli = fields.moduli
+    block = drawn(rng, 6, 3, fields=fields)
     block[:2] = np.eye(6, 3, dtype=np.uint32)
     for keeps, left in ((True, 6), (False, 3)):
-        panel = tasks.factor_panel(block, tasks.nothing_found(4, 6, 9), moduli=moduli, keeps=keeps)
+        panel = tasks.factor_panel(block, tasks.nothing_found(moduli, 6, 9), moduli=moduli, keeps=keeps)
         reduction = tasks.reduction_of(panel)
-        assert tasks.apply_panel(block, reduction, moduli=moduli).shape == (4, left, 3)
+        assert tasks.apply_panel(block, reduction, moduli=moduli).shape == (len(moduli), left, 3)
 
 
 @pytest.mark.usefixtures("narrow")

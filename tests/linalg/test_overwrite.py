@@ -20,23 +20,31 @@ from rnsdask.fields import echelon, in_place
 
 PRIMES = [2, 65537, 2**31 - 1, 4294967291]
 FIELDS = rd.PrimeFields(PRIMES)
+LONG = rd.PrimeFields([3, 2**32 + 15, 2**61 - 1, 2**64 - 59])
 # As whole vectors, with a rest, and beyond what kernels keep in a copy.
 SHAPES = [(1, 1), (5, 9), (9, 5), (64, 64), (70, 33), (130, 131), (530, 517)]
 
 pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
+@pytest.fixture(params=[FIELDS, LONG], ids=["short", "long"])
+def fields(request: pytest.FixtureRequest) -> rd.PrimeFields:
+    """Fields whose elements have words of 32 or of 64 bits."""
+    return request.param
+
+
 def of_rank(rng: np.random.Generator, rank: int, rows: int, columns: int, p: int) -> np.ndarray:
-    """A matrix of at most a rank, whose first columns may be 0."""
-    left = flint.nmod_mat(rows, rank, rng.integers(0, p, rows * rank).tolist(), p)
-    right = rng.integers(0, p, (rank, columns))
+    """A matrix of at most a rank, in words of 64 bits, whose first columns may be 0."""
+    left = flint.nmod_mat(rows, rank, rng.integers(0, p, rows * rank, dtype=np.uint64).tolist(), p)
+    right = rng.integers(0, p, (rank, columns), dtype=np.uint64)
     right[:, rng.random(columns) < 0.1] = 0
     product = left * flint.nmod_mat(rank, columns, right.ravel().tolist(), p)
-    return np.array(list(map(int, product.entries())), dtype=np.uint32).reshape(rows, columns)
+    return np.array(list(map(int, product.entries())), dtype=np.uint64).reshape(rows, columns)
 
 
-def matrices(residues: np.ndarray) -> list[flint.nmod_mat]:
-    return [flint.nmod_mat(*x.shape, x.ravel().tolist(), p) for x, p in zip(residues, PRIMES, strict=True)]
+def matrices(residues: np.ndarray, fields: rd.PrimeFields = FIELDS) -> list[flint.nmod_mat]:
+    pairs = zip(residues, fields.primes, strict=True)
+    return [flint.nmod_mat(*x.shape, x.ravel().tolist(), p) for x, p in pairs]
 
 
 def rows_of(matrix: flint.nmod_mat) -> list[list[int]]:
@@ -45,17 +53,17 @@ def rows_of(matrix: flint.nmod_mat) -> list[list[int]]:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_forms_and_factors(
-    on_each_processor: Processor, shape: tuple[int, int], rng: np.random.Generator
+    on_each_processor: Processor, shape: tuple[int, int], fields: rd.PrimeFields, rng: np.random.Generator
 ) -> None:
     """Matrices of all ranks, also of several from prime to prime."""
     rows, columns = shape
     least = min(shape)
     for ranks in ([least] * 4, [least // 2] * 4, [0, least, 1, least - 1]):
-        residues = np.stack([of_rank(rng, r, *shape, p) for r, p in zip(ranks, PRIMES, strict=True)])
-        expected = matrices(residues)
+        residues = np.stack([of_rank(rng, r, *shape, p) for r, p in zip(ranks, fields.primes, strict=True)])
+        expected = matrices(residues, fields)
 
         def array(residues: np.ndarray = residues) -> rd.FieldArray:
-            return rd.FieldArray(on_each_processor.xp.asarray(residues.copy()), FIELDS)
+            return rd.FieldArray(on_each_processor.xp.asarray(residues.astype(fields.word_dtype)), fields)
 
         found = [matrix.rank() for matrix in expected]
         assert host(rd.linalg.rank(array(), overwrite=True)).tolist() == found
@@ -70,42 +78,45 @@ def test_forms_and_factors(
             assert (host(ours.words) == host(theirs.words)).all()
         if rows == columns:
             for i, matrix in enumerate(expected):
-                one = rd.FieldArray(array().words[i : i + 1], rd.PrimeFields(PRIMES[i : i + 1]))
+                field = rd.PrimeFields(fields.primes[i : i + 1])
+                one = rd.FieldArray(array().words[i : i + 1].astype(field.word_dtype), field)
                 assert int(rd.linalg.det(one, overwrite=True)) == int(matrix.det())
 
 
-def regular(rng: np.random.Generator, rows: int) -> np.ndarray:
+def regular(rng: np.random.Generator, rows: int, fields: rd.PrimeFields) -> np.ndarray:
     """Regular matrices whose rows have to be exchanged."""
-    factors = []
-    for p in PRIMES:
-        lower, upper = (rng.integers(0, p, (rows, rows)) for _ in range(2))
-        lower, upper = (
-            np.tril(lower, -1) + np.eye(rows, dtype=int),
-            np.triu(upper, 1) + np.eye(rows, dtype=int),
-        )
+    factors, ones = [], np.eye(rows, dtype=np.uint64)
+    for p in fields.primes:
+        lower, upper = (rng.integers(0, p, (rows, rows), dtype=np.uint64) for _ in range(2))
+        lower, upper = np.tril(lower, -1) + ones, np.triu(upper, 1) + ones
         product = flint.nmod_mat(
             rows, rows, lower[rng.permutation(rows)].ravel().tolist(), p
         ) * flint.nmod_mat(rows, rows, upper.ravel().tolist(), p)
-        factors.append(np.array(list(map(int, product.entries())), dtype=np.uint32).reshape(rows, rows))
+        entries = list(map(int, product.entries()))
+        factors.append(np.array(entries, dtype=fields.word_dtype).reshape(rows, rows))
     return np.stack(factors)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7, 24, 45])
 def test_solutions_and_inverses(
-    on_each_processor: Processor, rows: int, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+    on_each_processor: Processor,
+    rows: int,
+    fields: rd.PrimeFields,
+    monkeypatch: pytest.MonkeyPatch,
+    rng: np.random.Generator,
 ) -> None:
     """By blocks of seven columns, of one matrix and of stacks."""
     monkeypatch.setattr(in_place, "LEAST_WIDTH", {"cpu": 7, "cuda": 7})
-    residues = np.stack([regular(rng, rows) for _ in range(2)], axis=1)
-    right = np.stack([rng.integers(0, p, (2, rows, 3)) for p in PRIMES]).astype(np.uint32)
-    x, b = (rd.FieldArray(on_each_processor.xp.asarray(a.copy()), FIELDS) for a in (residues, right))
+    residues = np.stack([regular(rng, rows, fields) for _ in range(2)], axis=1)
+    right = fields.random_words((2, rows, 3), rng)
+    x, b = (rd.FieldArray(on_each_processor.xp.asarray(a.copy()), fields) for a in (residues, right))
     solutions = rd.linalg.solve(x.copy(), b, overwrite=True)
     vectors = rd.linalg.solve(x[0].copy(), b[0, :, 0], overwrite=True)
     inverses = rd.linalg.inv(y := x.copy(), overwrite=True)
     assert (host(inverses.words) == host(y.words)).all()
-    assert (host(in_place.inverses(x.words, FIELDS.moduli, ALONE)) == host(y.words)).all()
+    assert (host(in_place.inverses(x.words, fields.moduli, ALONE)) == host(y.words)).all()
     assert (host(x.words) == residues).all()
-    for i, p in enumerate(PRIMES):
+    for i, p in enumerate(fields.primes):
         for k in range(2):
             matrix = flint.nmod_mat(rows, rows, residues[i, k].ravel().tolist(), p)
             assert host(inverses.words)[i, k].tolist() == rows_of(matrix.inv())
@@ -141,7 +152,7 @@ def test_great_forms_in_parts(
     residues[..., 2] = 0
     if not alike:
         residues[1, :, 4], residues[2] = 0, 0
-    form, _ = rd.linalg.rref(rd.FieldArray(on_each_processor.xp.asarray(residues), FIELDS))
+    form, _ = rd.linalg.rref(rd.FieldArray(on_each_processor.xp.asarray(residues.astype(np.uint32)), FIELDS))
     for ours, matrix in zip(host(form.words), matrices(residues), strict=True):
         assert ours.tolist() == rows_of(matrix.rref()[0])
 
