@@ -82,7 +82,7 @@ class SparseRows:
     """A sparse matrix by its rows: row r has the entries from ``starts[r]`` to ``starts[r + 1]``.
 
     `starts` are int64, `columns` of the entries int32. `values` are int32 (entries,) whose magnitudes add up
-    to less than 2**31 in each row, or residues (n, entries). All are contiguous.
+    to less than 2**31 in each row, or residues (n, entries), of the width of the vectors. All are contiguous.
     """
 
     starts: Array
@@ -316,7 +316,7 @@ class Kernels(Protocol):
     def wide_matmul(self) -> Callable[[Array, Array, Array, WideModuli], None] | None:
         """Matrix products in uint64, of a, b, `out` and moduli; None if the processor has no such kernel."""
 
-    def sparse_matmul(self, a: SparseRows, x: Array, moduli: ModuliSet, out: Array) -> None:
+    def sparse_matmul(self, a: SparseRows, x: Array, moduli: Moduli, out: Array) -> None:
         """Products of a sparse matrix: x (n, K, J) and `out` (n, I, J), both contiguous.
 
         With signed values, (1, K, J) is another way to write it: vector j is modulo the prime of number

@@ -6,7 +6,14 @@ from functools import cached_property
 from typing import Any, SupportsIndex
 
 from rnsdask.core.coprime import product
-from rnsdask.core.moduli import MODULUS_MAX, ModuliSet, as_integer, check_moduli, check_moduli_set
+from rnsdask.core.moduli import (
+    MODULUS_MAX,
+    ModuliSet,
+    as_integer,
+    check_moduli,
+    check_moduli_set,
+    unchecked_set,
+)
 
 WIDE_BITS = 64
 """Bits of the greatest modulus, 2**64: its residues are unsigned 64-bit integers."""
@@ -61,6 +68,12 @@ class WideModuli:
 
     def __dask_tokenize__(self) -> tuple[str, tuple[int, ...]]:
         return "rnsdask.WideModuli", self.moduli
+
+
+def some_of(moduli: ModuliSet | WideModuli, chosen: Iterable[int]) -> ModuliSet | WideModuli:
+    """Return the moduli at some places, one or more, for words of the same width."""
+    found = tuple(moduli[i] for i in chosen)
+    return unchecked_set(found) if isinstance(moduli, ModuliSet) else WideModuli(found)
 
 
 def moduli_of_residues(moduli: ModuliSet | Iterable[SupportsIndex]) -> ModuliSet | WideModuli:

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, Moduli, assign, kernels_of, to_backend
 from rnsdask.core import rows
-from rnsdask.core.moduli import unchecked_set
 from rnsdask.core.place import ALONE, Place
-from rnsdask.core.wide_moduli import WideModuli
+from rnsdask.core.wide_moduli import some_of
 from rnsdask.fields import elimination
 from rnsdask.fields.determinant_bounds import magnitude_of
 from rnsdask.fields.exact_solutions import solutions as exact_solutions
@@ -75,14 +74,10 @@ def forms(words: Array, moduli: Moduli, *, overwrite: bool = False) -> tuple[Arr
     elif rows * columns >= GREAT_WORDS:
         for i, b in np.ndindex(n, count):
             one = found.words[i : i + 1, b : b + 1]
-            _reduce_alike(one, pivots[i, b], _one_of(moduli, i))
+            _reduce_alike(one, pivots[i, b], some_of(moduli, [i]))
     else:
         _reduce(found, pivots, moduli)
     return found.words.reshape(words.shape), np.asarray(pivots.reshape(shape), like=words)
-
-
-def _one_of(moduli: Moduli, i: int) -> Moduli:
-    return WideModuli((moduli[i],)) if isinstance(moduli, WideModuli) else unchecked_set([moduli[i]])
 
 
 def _reduce(found: elimination.Echelon, pivots: NDArray[np.int64], moduli: Moduli) -> None:
