@@ -15,38 +15,51 @@ namespace {
 using Entries = nb::ndarray<const i64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Columns = nb::ndarray<const i32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using SignedValues = nb::ndarray<const i32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Blocks = nb::ndarray<const u32, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using MutableBlocks = Written<u32, nb::ndim<3>, nb::c_contig>;
+template <class Word>
+using Table = nb::ndarray<const Word, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class Word>
+using Blocks = nb::ndarray<const Word, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+template <class Word>
+using MutableBlocks = Written<Word, nb::ndim<3>, nb::c_contig>;
 
-// Vectors whose sums are kept at a time, two registers of 8 words of 64 bits: of signed entries for 16
-// vectors, of residues, which take two sums, for 8. Fewer vectors, if there are more than one, get others
-// beside them to make 8.
+template <class Word>
+using ModulusOf = std::conditional_t<std::is_same_v<Word, u32>, Modulus, WideModulus>;
+
+// Vectors whose sums are kept at a time, two registers of 8 words of 64 bits: of signed entries and residues
+// of 32 bits for 16 vectors, of all others, which take two sums or more, for 8. Fewer vectors, if there are
+// more than one, get others beside them to make 8.
 constexpr i64 kWidth = 8;
+
+// Whether entries and residues are those of whose products one register takes the sums.
+template <class Value, class Word>
+constexpr bool kIsShort = std::is_same_v<Value, i32> && std::is_same_v<Word, u32>;
 
 // Entries by which rows of the vectors are fetched ahead.
 constexpr i64 kAhead = 16;
 
 // The moduli of vectors side by side, in words of one kind.
+template <class Word>
 struct Lanes {
-  u32 last[2 * kWidth], divisor[2 * kWidth], reciprocal[2 * kWidth], shift[2 * kWidth];
+  Word last[2 * kWidth], divisor[2 * kWidth], reciprocal[2 * kWidth], shift[2 * kWidth];
 
-  void set(i64 j, Modulus m) {
+  void set(i64 j, ModulusOf<Word> m) {
     last[j] = m.last;
     divisor[j] = m.divisor;
     reciprocal[j] = m.reciprocal;
     shift[j] = m.shift;
   }
-  inline __attribute__((always_inline)) Modulus at(i64 j) const {
+  inline __attribute__((always_inline)) ModulusOf<Word> at(i64 j) const {
     return {last[j], divisor[j], reciprocal[j], shift[j]};
   }
 };
 
 // Vectors of one plane, `width` in each row, and those from `first` on that are multiplied; so many of the
 // results are kept.
+template <class Word>
 struct Vectors {
-  const u32* x;
+  const Word* x;
   i64 width;
-  u32* out;
+  Word* out;
   i64 out_width;
   i64 kept;
 };
@@ -62,8 +75,8 @@ struct Matrix {
 };
 
 template <i64 kLanes>
-inline __attribute__((always_inline)) void sum_row(const Matrix<i32>& a, const Vectors& v, i64 begin, i64 end,
-                                                   const Lanes& m, u32* out) {
+inline __attribute__((always_inline)) void sum_row(const Matrix<i32>& a, const Vectors<u32>& v, i64 begin,
+                                                   i64 end, const Lanes<u32>& m, u32* out) {
   // Residues less 2^31 are signed words, for products of 32 x 32 bits; what that takes off is added again.
   i64 sum[kLanes] = {}, weight = 0;
   for (i64 k = begin; k < end; ++k) {
@@ -83,8 +96,8 @@ inline __attribute__((always_inline)) void sum_row(const Matrix<i32>& a, const V
 }
 
 template <i64 kLanes>
-inline __attribute__((always_inline)) void sum_row(const Matrix<u32>& a, const Vectors& v, i64 begin, i64 end,
-                                                   const Lanes& m, u32* out) {
+inline __attribute__((always_inline)) void sum_row(const Matrix<u32>& a, const Vectors<u32>& v, i64 begin,
+                                                   i64 end, const Lanes<u32>& m, u32* out) {
   u64 low[kLanes] = {}, high[kLanes] = {};
   for (i64 k = begin; k < end; ++k) {
     const u32 value = a.values[k];
@@ -102,42 +115,56 @@ inline __attribute__((always_inline)) void sum_row(const Matrix<u32>& a, const V
 }
 
 template <i64 kLanes, class Value>
-inline __attribute__((always_inline)) void multiply_lanes(const Matrix<Value>& a, const Vectors& v,
-                                                          const Lanes& m) {
+inline __attribute__((always_inline)) void sum_row(const Matrix<Value>& a, const Vectors<u64>& v, i64 begin,
+                                                   i64 end, const Lanes<u64>& m, u64* out) {
+  std::conditional_t<std::is_same_v<Value, i32>, WideSignedSum, WideSum> sum[kLanes];
+  for (i64 k = begin; k < end; ++k) {
+    const Value value = a.values[k];
+    const u64* row = v.x + a.columns[k] * v.width;
+    if constexpr (kLanes > 1) {
+      __builtin_prefetch(v.x + a.columns[std::min(k + kAhead, a.entries - 1)] * v.width);
+    }
+    for (i64 j = 0; j < kLanes; ++j) sum[j].add(value, row[j]);
+  }
+  for (i64 j = 0; j < kLanes; ++j) out[j] = sum[j].reduce(m.at(j));
+}
+
+template <i64 kLanes, class Value, class Word>
+inline __attribute__((always_inline)) void multiply_lanes(const Matrix<Value>& a, const Vectors<Word>& v,
+                                                          const Lanes<Word>& m) {
   for (i64 r = 0; r < a.rows; ++r) {
-    u32 result[kLanes];
+    Word result[kLanes];
     sum_row<kLanes>(a, v, a.starts[r], a.starts[r + 1], m, result);
     for (i64 j = 0; j < std::min(kLanes, v.kept); ++j) v.out[r * v.out_width + j] = result[j];
   }
 }
 
 // GCC makes no versions of templates for several instruction sets.
-RNS_VECTORISED void multiply_one(const Matrix<i32>& a, const Vectors& v, const Lanes& m) {
-  multiply_lanes<1>(a, v, m);
-}
-RNS_VECTORISED void multiply_one(const Matrix<u32>& a, const Vectors& v, const Lanes& m) {
-  multiply_lanes<1>(a, v, m);
-}
-RNS_VECTORISED void multiply_some(const Matrix<i32>& a, const Vectors& v, const Lanes& m) {
-  multiply_lanes<kWidth>(a, v, m);
-}
-RNS_VECTORISED void multiply_some(const Matrix<u32>& a, const Vectors& v, const Lanes& m) {
-  multiply_lanes<kWidth>(a, v, m);
-}
-RNS_VECTORISED void multiply_many(const Matrix<i32>& a, const Vectors& v, const Lanes& m) {
-  multiply_lanes<2 * kWidth>(a, v, m);
-}
+#define MULTIPLY(name, lanes, Value, Word)                                                         \
+  RNS_VECTORISED void name(const Matrix<Value>& a, const Vectors<Word>& v, const Lanes<Word>& m) { \
+    multiply_lanes<lanes>(a, v, m);                                                                \
+  }
+MULTIPLY(multiply_one, 1, i32, u32)
+MULTIPLY(multiply_one, 1, u32, u32)
+MULTIPLY(multiply_one, 1, i32, u64)
+MULTIPLY(multiply_one, 1, u64, u64)
+MULTIPLY(multiply_some, kWidth, i32, u32)
+MULTIPLY(multiply_some, kWidth, u32, u32)
+MULTIPLY(multiply_some, kWidth, i32, u64)
+MULTIPLY(multiply_some, kWidth, u64, u64)
+MULTIPLY(multiply_many, 2 * kWidth, i32, u32)
+#undef MULTIPLY
 
 // All vectors of a plane, `width` of them with `terms` words each; modulus(j) is that of vector j.
-template <class Value, class ModulusOf>
-void multiply(const Matrix<Value>& a, const u32* x, i64 terms, i64 width, u32* out, ModulusOf modulus) {
-  Lanes lanes;
-  std::vector<u32> padded;
+template <class Value, class Word, class Moduli>
+void multiply(const Matrix<Value>& a, const Word* x, i64 terms, i64 width, Word* out, Moduli modulus) {
+  Lanes<Word> lanes;
+  std::vector<Word> padded;
   for (i64 first = 0, taken; first < width; first += taken) {
     const i64 rest = width - first;
-    taken = std::is_same_v<Value, i32> && rest >= 2 * kWidth ? 2 * kWidth : std::min(rest, kWidth);
+    taken = kIsShort<Value, Word> && rest >= 2 * kWidth ? 2 * kWidth : std::min(rest, kWidth);
     for (i64 j = 0; j < taken; ++j) lanes.set(j, modulus(first + j));
-    Vectors v{x + first, width, out + first, width, taken};
+    Vectors<Word> v{x + first, width, out + first, width, taken};
     if (taken == 1) {
       multiply_one(a, v, lanes);
       continue;
@@ -149,7 +176,7 @@ void multiply(const Matrix<Value>& a, const u32* x, i64 terms, i64 width, u32* o
       v.x = padded.data();
       v.width = kWidth;
     }
-    if constexpr (std::is_same_v<Value, i32>) {
+    if constexpr (kIsShort<Value, Word>) {
       if (taken > kWidth) {
         multiply_many(a, v, lanes);
         continue;
@@ -161,20 +188,21 @@ void multiply(const Matrix<Value>& a, const u32* x, i64 terms, i64 width, u32* o
 
 // Products of planes of vectors; a plane's vectors are modulo its own m, or, of the only plane, modulo one m
 // after the other and again from the first.
-template <class Value>
-void multiply_planes(Matrix<Value> a, i64 plane_entries, const Blocks& x, const Table32& table,
-                     const MutableBlocks& out) {
+template <class Value, class Word>
+void multiply_planes(Matrix<Value> a, i64 plane_entries, const Blocks<Word>& x, const Table<Word>& table,
+                     const MutableBlocks<Word>& out) {
   const i64 planes = static_cast<i64>(out.shape(0)), width = static_cast<i64>(out.shape(2));
   const i64 terms = static_cast<i64>(x.shape(1)), count = static_cast<i64>(table.shape(0));
-  const Modulus* moduli = reinterpret_cast<const Modulus*>(table.data());
+  const auto* moduli = reinterpret_cast<const ModulusOf<Word>*>(table.data());
   for (i64 i = 0; i < planes; ++i, a.values += plane_entries) {
     multiply(a, x.data() + i * terms * width, terms, width, out.data() + i * a.rows * width,
              [&](i64 j) { return moduli[planes == 1 ? j % count : i]; });
   }
 }
 
-void check(const Entries& starts, const Columns& columns, i64 entries, const Blocks& x, const Table32& moduli,
-           const MutableBlocks& out) {
+template <class Word>
+void check(const Entries& starts, const Columns& columns, i64 entries, const Blocks<Word>& x,
+           const Table<Word>& moduli, const MutableBlocks<Word>& out) {
   require(starts.shape(0) == out.shape(1) + 1, "a start for each row, and the end, are needed");
   require(static_cast<i64>(columns.shape(0)) == entries, "a column for each entry is needed");
   require(moduli.shape(1) == 4 && (moduli.shape(0) == out.shape(0) || out.shape(0) == 1),
@@ -183,27 +211,33 @@ void check(const Entries& starts, const Columns& columns, i64 entries, const Blo
           "operand and result must have the same planes and vectors");
 }
 
-}  // namespace
-
-void bind_sparse(nb::module_& module) {
+template <class Word>
+void bind(nb::module_& module) {
   module.def("sparse_matmul", [](const Entries& starts, const Columns& columns, const SignedValues& values,
-                                 const Blocks& x, const Table32& moduli, MutableBlocks out) {
+                                 const Blocks<Word>& x, const Table<Word>& moduli, MutableBlocks<Word> out) {
     const i64 entries = static_cast<i64>(values.shape(0)), rows = static_cast<i64>(out.shape(1));
     check(starts, columns, entries, x, moduli, out);
     nb::gil_scoped_release release;
     multiply_planes(Matrix<i32>{starts.data(), columns.data(), values.data(), rows, entries}, 0, x, moduli,
                     out);
   });
-  module.def("sparse_matmul", [](const Entries& starts, const Columns& columns, const Table32& values,
-                                 const Blocks& x, const Table32& moduli, MutableBlocks out) {
+  module.def("sparse_matmul", [](const Entries& starts, const Columns& columns, const Table<Word>& values,
+                                 const Blocks<Word>& x, const Table<Word>& moduli, MutableBlocks<Word> out) {
     const i64 entries = static_cast<i64>(values.shape(1)), rows = static_cast<i64>(out.shape(1));
     check(starts, columns, entries, x, moduli, out);
     require(values.shape(0) == out.shape(0) && moduli.shape(0) == out.shape(0),
             "values and a modulus for each plane are needed");
     nb::gil_scoped_release release;
-    multiply_planes(Matrix<u32>{starts.data(), columns.data(), values.data(), rows, entries}, entries, x,
+    multiply_planes(Matrix<Word>{starts.data(), columns.data(), values.data(), rows, entries}, entries, x,
                     moduli, out);
   });
+}
+
+}  // namespace
+
+void bind_sparse(nb::module_& module) {
+  bind<u32>(module);
+  bind<u64>(module);
 }
 
 }  // namespace rns

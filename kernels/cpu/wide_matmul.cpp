@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "rns/wide_sum.cuh"
 
 namespace rns {
 
@@ -19,40 +20,21 @@ constexpr i64 kDepth = 256;
 constexpr i64 kWidth = 32;
 static_assert(kDepth * kWidth <= kProductDepth * kProductWidth, "the panel holds a tile");
 
-// A sum of at most 2^63 products of words, of three words.
-struct WideSum {
-  u64 low = 0, middle = 0, high = 0;
-
-  RNS_INLINE void add(u64 a, u64 b) {
-    const u128 product = static_cast<u128>(a) * b;
+// Adds a product to a sum that stays in registers.
+RNS_INLINE void add_to(WideSum& sum, u64 a, u64 b) {
 #if defined(__x86_64__) && defined(__GNUC__)
-    // Three instructions, where compilers make more of what is below.
-    asm("addq %3, %0\n\tadcq %4, %1\n\tadcq $0, %2"
-        : "+&r"(low), "+&r"(middle), "+&r"(high)
-        : "r"(static_cast<u64>(product)), "r"(static_cast<u64>(product >> 64))
-        : "cc");
+  // Three instructions, where compilers make more of WideSum::add.
+  const u128 product = static_cast<u128>(a) * b;
+  u64 low = static_cast<u64>(sum.low), middle = static_cast<u64>(sum.low >> 64);
+  asm("addq %3, %0\n\tadcq %4, %1\n\tadcq $0, %2"
+      : "+&r"(low), "+&r"(middle), "+&r"(sum.high)
+      : "r"(static_cast<u64>(product)), "r"(static_cast<u64>(product >> 64))
+      : "cc");
+  sum.low = static_cast<u128>(middle) << 64 | low;
 #else
-    const u128 sum = (static_cast<u128>(middle) << 64 | low) + product;
-    high += sum < product ? 1u : 0u;
-    low = static_cast<u64>(sum);
-    middle = static_cast<u64>(sum >> 64);
+  sum.add(a, b);
 #endif
-  }
-
-  void add(const WideSum& other) {
-    const u128 lower = static_cast<u128>(low) + other.low;
-    const u128 upper = static_cast<u128>(middle) + other.middle + static_cast<u64>(lower >> 64);
-    low = static_cast<u64>(lower);
-    middle = static_cast<u64>(upper);
-    high += other.high + static_cast<u64>(upper >> 64);
-  }
-
-  u64 reduce(WideModulus m) const {
-    const u64 above = high > m.last ? high % (m.last + 1u) : high;
-    const u64 upper = mod_reduce(static_cast<u128>(above) << 64 | middle, m);
-    return mod_reduce(static_cast<u128>(upper) << 64 | low, m);
-  }
-};
+}
 
 // A sum of products that is kept in two words, kTogether of them in one of 128 bits.
 template <i64 kTogether>
@@ -65,7 +47,7 @@ RNS_INLINE WideSum folded(const u64* a, const u64* b, i64 depth) {
     high += static_cast<u64>(sum >> 64);
   }
   high += static_cast<u64>(low >> 64);
-  return {static_cast<u64>(low), static_cast<u64>(high), static_cast<u64>(high >> 64)};
+  return {high << 64 | static_cast<u64>(low), static_cast<u64>(high >> 64)};
 }
 
 // Products of a row of kDepth words and a column, modulo p < 2^62, p < 2^63 and any p. `depth` is a multiple
@@ -83,8 +65,8 @@ RNS_VECTORISED void dot_of_long(const u64* a, const u64* b, i64 depth, WideSum& 
 RNS_VECTORISED void dot_of_any(const u64* a, const u64* b, i64 depth, WideSum& sum) {
   WideSum even, odd;
   for (i64 k = 0; k < depth; k += 2) {
-    even.add(a[k], b[k]);
-    odd.add(a[k + 1], b[k + 1]);
+    add_to(even, a[k], b[k]);
+    add_to(odd, a[k + 1], b[k + 1]);
   }
   sum = even;
   sum.add(odd);
@@ -136,7 +118,7 @@ u64 dot_product(const u64* a, const u64* b, i64 terms, WideModulus m) {
   const i64 whole = terms / kUnrolled * kUnrolled;
   WideSum sum;
   if (whole > 0) dot_for(m)(a, b, whole, sum);
-  for (i64 k = whole; k < terms; ++k) sum.add(a[k], b[k]);
+  for (i64 k = whole; k < terms; ++k) add_to(sum, a[k], b[k]);
   return sum.reduce(m);
 }
 

@@ -82,7 +82,7 @@ class SparseRows:
     """A sparse matrix by its rows: row r has the entries from ``starts[r]`` to ``starts[r + 1]``.
 
     `starts` are int64, `columns` of the entries int32. `values` are int32 (entries,) whose magnitudes add up
-    to less than 2**31 in each row, or residues (n, entries). All are contiguous.
+    to less than 2**31 in each row, or residues (n, entries), of the width of the vectors. All are contiguous.
     """
 
     starts: Array
@@ -344,7 +344,7 @@ class Kernels(Protocol):
         for great matrices.
         """
 
-    def sparse_matmul(self, a: SparseRows, x: Array, moduli: ModuliSet, out: Array) -> None:
+    def sparse_matmul(self, a: SparseRows, x: Array, moduli: Moduli, out: Array) -> None:
         """Products of a sparse matrix: x (n, K, J) and `out` (n, I, J), both contiguous.
 
         With signed values, (1, K, J) is another way to write it: vector j is modulo the prime of number

@@ -74,11 +74,17 @@ def read_fields(primes: str | None, ntt_length: int | None, bits: int | None) ->
             return PrimeFields(ModuliSet.ntt_primes(bits, ntt_length))
     if bits is not None:
         refuse("--primes excludes --bits, which is for --ntt-length")
-    values = []
-    for item in primes.split(","):
-        value = read_integer(item.strip())
-        if value is None:
-            refuse(f"--primes takes primes with commas between them, such as 97,193, got {item!r:.40}")
-        values.append(value)
+    values = split_integers("--primes takes primes", primes, "97,193")
     with refusing():
         return PrimeFields(values)
+
+
+def split_integers(rule: str, text: str, example: str) -> list[int]:
+    """Read integers with commas between them; the `rule` says which option takes what."""
+    values = []
+    for item in text.split(","):
+        value = read_integer(item.strip())
+        if value is None:
+            refuse(f"{rule} with commas between them, such as {example}, got {item!r:.40}")
+        values.append(value)
+    return values

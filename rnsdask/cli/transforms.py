@@ -1,12 +1,13 @@
 """The commands of scans along an axis, and ``ntt``."""
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rnsdask.cli.commands import Command, refuse
 from rnsdask.cli.integers import INTEGER
+from rnsdask.cli.moduli import split_integers
 from rnsdask.cli.options import (
     Connection,
     check_store_path,
@@ -19,6 +20,9 @@ from rnsdask.cli.options import (
 )
 from rnsdask.cli.printing import is_done, tell_derived
 from rnsdask.core.ways import Message
+
+if TYPE_CHECKING:
+    from rnsdask.lazy.ntt import Order
 
 
 def _scan(name: str, description: str) -> click.Command:
@@ -92,6 +96,18 @@ SCANS = (
 @click.option(
     "--axis", type=INTEGER, metavar="K", default=-1, show_default=True, help="The axis, of 2**e elements."
 )
+@click.option(
+    "--root",
+    metavar="W,W,...",
+    help="Other primitive roots of order N, or 2N with --negacyclic: one for each field.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["natural", "bit-reversed"]),
+    default="natural",
+    show_default=True,
+    help="Order of the values.",
+)
 @with_mode
 @processor_job_options
 def ntt(
@@ -100,6 +116,8 @@ def ntt(
     inverse: bool,
     negacyclic: bool,
     axis: int,
+    root: str | None,
+    order: "Order",
     mode: dict[str, Any],
     connection: Connection,
     backend: str,
@@ -109,7 +127,7 @@ def ntt(
     """Write number-theoretic transforms of SRC to a new store.
 
     SRC has elements of fields. A long axis is transformed in four passes, with temporary stores beside the
-    output, at most two at a time.
+    output, at most two at a time; with another root or order in one, with whole lines in memory.
     """
     check_store_path(path)
     from rnsdask.jobs.cost import measured
@@ -118,9 +136,10 @@ def ntt(
     from rnsdask.jobs.transform import prepare, write_transform
     from rnsdask.store import Output
 
+    roots = None if root is None else split_integers("--root takes roots", root, "4,16")
     opened = Source.at(source, OF_NUMBERS)
     try:
-        prepared = prepare(opened, axis, inverse, negacyclic, backend)
+        prepared = prepare(opened, axis, inverse, negacyclic, backend, root=roots, order=order)
     except (TypeError, ValueError) as error:
         refuse(Message(f"ntt of {source}: ", error))
     output = Output(path, prepared.job, **mode)

@@ -61,7 +61,7 @@ def check_divisor(system: FiniteFields, divisor: int) -> None:
     system.check_divisor(divisor)
 
 
-def multiply_sparse(x: Array, matrix: Any, moduli: ModuliSet) -> Array:
+def multiply_sparse(x: Array, matrix: Any, moduli: Moduli) -> Array:
     """Products (n, R, K) of a sparse matrix (R, C) and blocks of vectors (n, C, K)."""
     found: Array = matrix.multiply(x, moduli)
     return found

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnsdask import sparse
-from rnsdask.core.errors import JobError
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.fields.system import PrimeFields
 from rnsdask.jobs.compute import compute, naming
 from rnsdask.jobs.memory_plan import Work
-from rnsdask.sparse.matrix import SparseMatrix, check_width
+from rnsdask.sparse.matrix import SparseMatrix
 from rnsdask.sparse.systems import PRIMES_OF_TASK
 from rnsdask.sparse.wiedemann import may_eliminate
 
@@ -30,18 +29,12 @@ _ENTRY_BYTES, _ROW_BYTES = 64, 32
 
 
 def work_of(operation: str, shape: tuple[int, int], entries: int, fields: PrimeFields) -> Work:
-    """Describe the job by the vectors of a task, and by the matrix, which each process holds.
-
-    JobError for primes beyond 32 bits.
-    """
-    try:
-        check_width(fields)
-    except TypeError as error:
-        raise JobError(str(error)) from None
+    """Describe the job by the vectors of a task, and by the matrix, which each process holds."""
     count = min(PRIMES_OF_TASK, fields.rows)
     tasks = -(-fields.rows // count)
     how = memory_of(shape, entries, may_eliminate(shape, fields.moduli))
-    return Work(operation, count, max(*shape, 1), tasks, how.pop("beside"), **how)
+    words = count * fields.words32 // fields.rows
+    return Work(operation, words, max(*shape, 1), tasks, how.pop("beside"), **how)
 
 
 def memory_of(shape: tuple[int, int], entries: int, eliminates: bool) -> dict[str, Any]:

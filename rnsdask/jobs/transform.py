@@ -23,7 +23,17 @@ from rnsdask.jobs.memory_plan import Work, describe
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, write_array
 from rnsdask.lazy.chunks import rechunk
-from rnsdask.lazy.ntt import check_transform, divide_axis, intt, join_steps, ntt, transform_step
+from rnsdask.lazy.ntt import (
+    Order,
+    Root,
+    check_transform,
+    divide_axis,
+    intt,
+    join_steps,
+    ntt,
+    places_of,
+    transform_step,
+)
 from rnsdask.lazy.read import read_words
 
 if TYPE_CHECKING:
@@ -73,22 +83,36 @@ class Transform:
         return [path_between(path, self.job, k) for k in range(1, _STORES + 1)]
 
 
-def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend: str = "cpu") -> Transform:
-    """Check a transform, as :func:`rnsdask.ntt` does, and choose its number of passes."""
+def prepare(
+    source: Source,
+    axis: int,
+    inverse: bool,
+    negacyclic: bool,
+    backend: str = "cpu",
+    *,
+    root: Root | None = None,
+    order: Order = "natural",
+) -> Transform:
+    """Check a transform, as :func:`rnsdask.ntt` does, and choose its number of passes.
+
+    Lines whose values are in other places than usual, by their root or order, are whole in one pass.
+    """
     function = intt if inverse else ntt
     array = source.array()
     k = check_transform(function.__name__, array, axis, negacyclic)
     length, chunks = array.shape[k], array.words.chunksize[1:]
     plan, words = ChunkPlan.longest(array.chunks), array.system.words32
-    block = block_length(plan, words, k)
+    places = places_of(array.system, length, negacyclic, root, order)
+    block = block_length(plan, words, k) if places is None else length
     steps, result = None, array
     if block < length:
         steps = FourStep(array.system, length, block, inverse, negacyclic)
     else:
         lines = source.array(backend=backend, chunks={k: -1})
-        result = function(lines, k, negacyclic).rechunk(chunks)
+        result = function(lines, k, negacyclic, root=root, order=order).rechunk(chunks)
     work = _work(source, plan, k, block)
-    how = {"axis": k, "inverse": inverse, "negacyclic": negacyclic}
+    how: dict[str, Any] = {"axis": k, "inverse": inverse, "negacyclic": negacyclic}
+    how |= {} if places is None else {"exponents": places.exponents, "order": order}
     job = job_hash("ntt", {"source": source.info}, block=block, **how)
     return Transform(source, result, k, steps, backend, work, job)
 

@@ -197,7 +197,7 @@ def check_transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool) ->
     return k
 
 
-def _places_of(system: FiniteFields, length: int, negacyclic: bool, root: Any, order: str) -> Places | None:
+def places_of(system: FiniteFields, length: int, negacyclic: bool, root: Any, order: str) -> Places | None:
     """Check a root and an order; return the places of values in them, None for the usual ones."""
     if order not in ("natural", "bit-reversed"):
         raise ValueError(must("order", f"be 'natural' or 'bit-reversed', got {brief(order)}"))
@@ -248,7 +248,7 @@ def _bytes_of_lines(words: da.Array, axis: int) -> int:
 def _transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, root: Any, order: str) -> Any:
     k, inverse = check_transform(name, f, axis, negacyclic), name == "intt"
     words, system = f.words, f.system
-    places = _places_of(system, words.shape[k + 1], negacyclic, root, order)
+    places = places_of(system, words.shape[k + 1], negacyclic, root, order)
     chunks = words.chunks[k + 1] if isinstance(words, da.Array) else (words.shape[k + 1],)
     if places is not None and inverse:
         words = _place(words, k, places, inverse)

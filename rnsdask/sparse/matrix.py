@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.backend import Array, backend_name, contiguous, kernels_of, to_backend
-from rnsdask.backend.protocol import SparseRows
+from rnsdask.backend.protocol import Moduli, SparseRows
 from rnsdask.cluster.limits import process_limit
 from rnsdask.core.errors import JobError, abbreviate
-from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.rows import multiply_sparse
+from rnsdask.core.rows import group_sums, multiply_sparse
 from rnsdask.core.ways import Message, Way, must
-from rnsdask.fields.system import PrimeFields, WidePrimeFields, fields_of
+from rnsdask.fields.system import PrimeFields, fields_of
 from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.elementwise import has
 from rnsdask.lazy.map import map_chunks
@@ -93,7 +93,6 @@ class SparseMatrix:
         return FieldArray(self.dense_words(self.check_fields(fields).moduli), fields)
 
     def __matmul__(self, x: Any) -> FieldArray:
-        check_width(x)
         if not has_sparse_products(x):
             kind = repr(x.system) if isinstance(x, FieldArray) else type(x).__name__
             raise TypeError(
@@ -146,19 +145,18 @@ class SparseMatrix:
 
     def check_fields(self, fields: Any) -> PrimeFields:
         """Return the fields of a product; TypeError or ValueError if they do not fit the matrix."""
-        check_width(fields)
         if not isinstance(fields, NumberSystem) or multiply_sparse.name not in fields.table:
             raise TypeError(f"fields must be PrimeFields, got {type(fields).__name__}")
         if self.fields is not None and not self.fields.same_numbers(fields):
             raise ValueError(f"the matrix is of elements of {self.fields!r}, got vectors of {fields!r}")
         return cast("PrimeFields", fields)
 
-    def residues(self, moduli: ModuliSet) -> NDArray[np.uint32]:
+    def residues(self, moduli: Moduli) -> NDArray[Any]:
         """Return the entries (n, nnz) modulo primes; a matrix of elements must have these primes."""
         if self.fields is None:
             return fields_of(moduli).encode(self._values)
         row_of = {p: i for i, p in enumerate(self.fields.primes)}
-        found: NDArray[np.uint32] = self._values[[row_of[p] for p in moduli]]
+        found: NDArray[Any] = self._values[[row_of[p] for p in moduli]]
         return found
 
     @cached_property
@@ -173,9 +171,9 @@ class SparseMatrix:
         sums = np.concatenate([[0], np.cumsum(np.abs(values))])[self._starts]
         return None if np.diff(sums).max(initial=0) >= 2**31 else values.astype(np.int32)
 
-    def dense_words(self, moduli: ModuliSet) -> NDArray[np.uint32]:
+    def dense_words(self, moduli: Moduli) -> NDArray[Any]:
         """Return all numbers (n, R, C) modulo primes, on the host."""
-        words = np.zeros((len(moduli), *self.shape), np.uint32)
+        words = np.zeros((len(moduli), *self.shape), fields_of(moduli).word_dtype)
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self._starts))
         words[:, rows, self._columns] = self.residues(moduli)
         return words
@@ -185,7 +183,7 @@ class SparseMatrix:
         """Mask of the rows without nonzero entries."""
         return np.flatnonzero(np.diff(self._starts) == 0)
 
-    def _rows_for(self, moduli: ModuliSet, like: Array) -> SparseRows:
+    def _rows_for(self, moduli: Moduli, like: Array) -> SparseRows:
         """Return the matrix in the kernels' form, on the processor of an array."""
         key = str(like.device), None if self._signed is not None else moduli
         found = self._kept.get(key)
@@ -198,7 +196,7 @@ class SparseMatrix:
             self._kept[key] = found
         return found
 
-    def multiply(self, words: Array, moduli: ModuliSet) -> Array:
+    def multiply(self, words: Array, moduli: Moduli) -> Array:
         """Multiply by blocks of vectors (n, C, K), NumPy or CuPy; returns (n, R, K)."""
         n, terms, width = words.shape
         shape = (n, self.shape[0], width)
@@ -220,15 +218,6 @@ class SparseMatrix:
 
 def _multiply(words: Array, box: Any, *, system: NumberSystem) -> Array:
     return system.apply(multiply_sparse, words, matrix=box.item())
-
-
-def check_width(x: Any) -> None:
-    """Raise TypeError for prime fields beyond 32 bits, or an array of their elements."""
-    fields = getattr(x, "system", x)
-    if isinstance(fields, WidePrimeFields):
-        raise TypeError(
-            f"sparse matrices are over primes below 2**32, got {fields!r}; rd.linalg takes dense ones"
-        )
 
 
 def has_sparse_products(x: Any) -> bool:
@@ -325,7 +314,6 @@ def _checked_values(values: Any) -> tuple[PrimeFields | None, NDArray[Any]]:
     """Return the fields of values and residues (n, N), or None and integers (N,), int64 or objects."""
     if isinstance(values, FieldArray):
         given: Any = values
-        check_width(given)
         if not has_sparse_products(given) or isinstance(given.words, da.Array):
             raise TypeError("values must be integers or a FieldArray of PrimeFields in memory")
         fields, found = given.system, to_backend(given.words, "cpu")
@@ -390,8 +378,7 @@ def _sort_by_rows(
         firsts = is_first.nonzero()[0]
         rows, columns = rows[firsts], columns[firsts]
         if fields is not None:
-            sizes = np.array(fields.primes, np.uint64)[:, None]
-            values = (np.add.reduceat(values, firsts, axis=1, dtype=np.uint64) % sizes).astype(np.uint32)
+            values = fields.apply(group_sums, values, codes=np.cumsum(is_first) - 1, count=len(firsts))
         else:
             greatest = max(abs(int(values.min())), abs(int(values.max())))
             kind = np.int64 if greatest * len(values) < 2**63 else object

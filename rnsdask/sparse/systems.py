@@ -11,14 +11,16 @@ from dask.delayed import delayed
 
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.backend import Array, empty_like_chunks, to_backend
-from rnsdask.core.moduli import ModuliSet, as_integer, unchecked_set
+from rnsdask.backend.protocol import Moduli
+from rnsdask.core.moduli import as_integer
 from rnsdask.core.ways import Kind, Message, must
+from rnsdask.core.wide_moduli import moduli_at
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy.call import Call
 from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.map import array_of_tasks, keys_of
 from rnsdask.sparse import wiedemann
-from rnsdask.sparse.matrix import SparseMatrix, check_width, has_sparse_products, vectors_of
+from rnsdask.sparse.matrix import SparseMatrix, has_sparse_products, vectors_of
 from rnsdask.typing import Integer, PlainArray
 
 PRIMES_OF_TASK = 16
@@ -66,7 +68,6 @@ def solve(
         If operands are of other types, or shapes or fields do not fit.
     """
     _check_matrix(a)
-    check_width(b)
     if not has_sparse_products(b):
         rule = Message("be ", Kind("FieldArray", "a"), " of PrimeFields, got ", Kind.of(type(b)))
         raise TypeError(must("b", rule))
@@ -119,7 +120,7 @@ def minpoly(
     """
     length = _square("minpoly", a)
     found = _apply_by_primes(
-        wiedemann.minimal_polynomials, a, fields, (length + 1,), np.uint32, chunks, backend, seed
+        wiedemann.minimal_polynomials, a, fields, (length + 1,), None, chunks, backend, seed
     )
     return FieldArray(found, fields)
 
@@ -157,7 +158,7 @@ def det(
         As in :func:`minpoly`.
     """
     _square("det", a)
-    found = _apply_by_primes(wiedemann.determinants, a, fields, (), np.uint32, chunks, backend, seed)
+    found = _apply_by_primes(wiedemann.determinants, a, fields, (), None, chunks, backend, seed)
     value: Any = FieldArray(found[:, None], fields)[0]
     determinant: Integer = value
     return determinant
@@ -212,32 +213,33 @@ def _apply_by_primes(
     a: SparseMatrix,
     fields: PrimeFields,
     shape: tuple[int, ...],
-    dtype: type,
+    dtype: type | None,
     chunks: SupportsIndex | None,
     backend: str,
     seed: SupportsIndex,
 ) -> Any:
-    """Apply a function to a matrix modulo primes, with results (n, *shape); with `chunks` in tasks."""
+    """Apply a function to a matrix modulo primes, with results (n, *shape); with `chunks` in tasks.
+
+    Results are of a type, by default that of the fields' words.
+    """
     moduli, size, number = a.check_fields(fields).moduli, _as_chunks(chunks), _as_seed(seed)
     if size is None:
         return _run_on(function, a, moduli, backend, number)
     matrix, parts = delayed(a, pure=True), []
     for start in range(0, len(moduli), size):
-        some = unchecked_set(list(moduli)[start : start + size])
+        some = moduli_at(moduli, range(len(moduli))[start : start + size])
         task = delayed(_run_on, pure=True)(function, matrix, some, backend, number)
-        parts.append(da.from_delayed(task, (len(some), *shape), dtype))
+        parts.append(da.from_delayed(task, (len(some), *shape), dtype or fields.word_dtype))
     return da.concatenate(parts)
 
 
-def _run_on(
-    function: Callable[..., Any], a: SparseMatrix, moduli: ModuliSet, backend: str, seed: int
-) -> Array:
+def _run_on(function: Callable[..., Any], a: SparseMatrix, moduli: Moduli, backend: str, seed: int) -> Array:
     found: Array = function(a, moduli, to_backend(np.zeros(1, np.uint32), backend), seed)
     return found
 
 
 def _solve_lazily(
-    a: SparseMatrix, words: Any, moduli: ModuliSet, seed: int, size: int, is_vector: bool
+    a: SparseMatrix, words: Any, moduli: Moduli, seed: int, size: int, is_vector: bool
 ) -> da.Array:
     """Solve in tasks of `size` primes and one chunk of vectors; they also run if solutions are empty."""
     lazy = words if isinstance(words, da.Array) else da.from_array(words)
@@ -246,16 +248,16 @@ def _solve_lazily(
     starts = np.cumsum([0, *blocks.chunks[2]]).tolist()
     tasks = {}
     for (i, _, k), key in zip(np.ndindex(blocks.numblocks), keys_of(blocks), strict=True):
-        some = unchecked_set(list(moduli)[size * i : size * (i + 1)])
+        some = moduli_at(moduli, range(len(moduli))[size * i : size * (i + 1)])
         how = {"moduli": some, "seed": seed, "first": None if is_vector else starts[k]}
         tasks[i, 0, k] = (Call(_solve_block, how), key, box)
     name = f"rns-sparse-solve-{tokenize(matrix.name, blocks.name, moduli, seed, size, is_vector)}"
     chunks = (blocks.chunks[0], (a.shape[1],), blocks.chunks[2])
-    meta = empty_like_chunks(meta_from_array(words), 3, np.uint32)
+    meta = empty_like_chunks(meta_from_array(words), 3, words.dtype)
     return array_of_tasks(name, tasks, chunks, meta, blocks, matrix)
 
 
-def _solve_block(block: Array, box: Any, *, moduli: ModuliSet, seed: int, first: int | None) -> Array:
+def _solve_block(block: Array, box: Any, *, moduli: Moduli, seed: int, first: int | None) -> Array:
     return wiedemann.solve(box.item(), block, moduli, seed, first)
 
 

@@ -13,17 +13,19 @@ polynomials may be too small: see each function. If draws fail, small matrices a
 from collections.abc import Callable
 from functools import partial
 from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, contiguous, cpu, kernels_of, to_backend
+from rnsdask.backend.protocol import Moduli
+from rnsdask.core import rows
 from rnsdask.core.errors import NumberError
-from rnsdask.core.moduli import ModuliSet, unchecked_set
+from rnsdask.core.rows import Row
 from rnsdask.core.ways import Message, Way
-from rnsdask.fields.convolution import convolve
-from rnsdask.rns.arithmetic import apply
-from rnsdask.rns.system import RNS
+from rnsdask.core.wide_moduli import WideModuli, moduli_at
+from rnsdask.fields.system import fields_of
 from rnsdask.sparse import dense
 from rnsdask.sparse.matrix import SparseMatrix
 
@@ -45,28 +47,41 @@ RANK_ROOM = 8
 """Ranks are found by elimination modulo primes below this multiple of N, the lesser of rows and columns."""
 
 
-def _random(
-    moduli: ModuliSet, shape: tuple[int, ...], like: Array, key: tuple[int, ...], low: int = 0
-) -> Array:
+def _random(moduli: Moduli, shape: tuple[int, ...], like: Array, key: tuple[int, ...], low: int = 0) -> Array:
     """Draw words (n, *shape) from `low` to p - 1, by a key and each prime p."""
-    words = [np.random.default_rng([*key, p]).integers(low, p, shape, np.uint32) for p in moduli]
+    dtype = fields_of(moduli).word_dtype.type
+    words = [np.random.default_rng([*key, p]).integers(low, p, shape, dtype) for p in moduli]
     return to_backend(np.stack(words), "cpu" if isinstance(like, np.ndarray) else "cuda")
 
 
-def _apply(name: str, moduli: ModuliSet, *blocks: Array) -> Array:
-    return apply(name, blocks, RNS(moduli), "wrap")
+def _apply(row: Row[..., Array], moduli: Moduli, *blocks: Array, **options: Any) -> Array:
+    found: Array = fields_of(moduli).apply(row, *blocks, **options)
+    return found
 
 
-def _products(moduli: ModuliSet, a: Array, b: Array) -> Array:
+def _products(moduli: Moduli, a: Array, b: Array) -> Array:
     """Multiply matrices (n, I, K) and (n, K, J)."""
+    if isinstance(moduli, WideModuli):
+        return _apply(rows.multiply_matrices, moduli, a, b)
     out = np.empty_like(b, shape=(len(a), 1, a.shape[1], b.shape[2]), order="C")
     kernels_of(b).matmul(a[:, None], b[:, None], moduli, out)
     return out[:, 0]
 
 
+def _ones(moduli: Moduli) -> NDArray[Any]:
+    """The polynomials 1 (n, 1)."""
+    return np.ones((len(moduli), 1), fields_of(moduli).word_dtype)
+
+
+def _convolve(f: NDArray[Any], g: NDArray[Any], moduli: Moduli) -> NDArray[Any]:
+    """Products of polynomials (n, A) and (n, B)."""
+    found: NDArray[Any] = _apply(rows.window, moduli, f, g, first=0, stop=f.shape[1] + g.shape[1] - 1)
+    return found
+
+
 def _recurrences(
-    operator: Operator, v: Array, u: Array, moduli: ModuliSet, limit: int, early: bool
-) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    operator: Operator, v: Array, u: Array, moduli: Moduli, limit: int, early: bool
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the monic polynomials (n, D + 1) of the recurrences of u A^i v, and their degrees.
 
     v is (n, N, 1) and u (n, 1, N). Sequences have `limit` terms. With `early` they end once all recurrences
@@ -79,24 +94,24 @@ def _recurrences(
             terms.append(_products(moduli, u, v)[:, 0])
             v = operator(v) if len(terms) < limit else v
         if not terms:
-            return np.ones((len(moduli), 1), np.uint32), np.zeros(len(moduli), np.int64)
+            return _ones(moduli), np.zeros(len(moduli), np.int64)
         sequences = to_backend(np.concatenate(terms, axis=1), "cpu")
         found, lengths = cpu.shortest_recurrences(contiguous(sequences), moduli)
         if goal == limit or (early and (2 * lengths + _SURPLUS <= goal).all()):
             break
         goal = min(limit, 2 * goal)
-    polynomials = np.zeros((len(moduli), int(lengths.max()) + 1), np.uint32)
+    polynomials = np.zeros((len(moduli), int(lengths.max()) + 1), found.dtype)
     for row, coefficients, length in zip(polynomials, found, lengths, strict=True):
         row[: length + 1] = coefficients[length::-1]
     return polynomials, lengths
 
 
-def _evaluate(operator: Operator, f: NDArray[np.uint32], w: Array, moduli: ModuliSet) -> Array:
+def _evaluate(operator: Operator, f: NDArray[Any], w: Array, moduli: Moduli) -> Array:
     """Compute f(A) w by Horner's rule."""
     columns = f.T[:, :, None, None].copy()
-    v = _apply("multiply", moduli, w, columns[-1])
+    v = _apply(rows.multiply, moduli, w, columns[-1])
     for column in columns[-2::-1]:
-        v = _apply("fma", moduli, w, column, operator(v))
+        v = _apply(rows.fma, moduli, w, column, operator(v))
     return v
 
 
@@ -106,13 +121,13 @@ def _is_zero(words: Array) -> NDArray[np.bool_]:
     return found
 
 
-def _combine(v: Array, moduli: ModuliSet, key: tuple[int, ...]) -> Array:
+def _combine(v: Array, moduli: Moduli, key: tuple[int, ...]) -> Array:
     """Combine vectors (n, N, K) with random coefficients: (n, N, 1)."""
     return _products(moduli, v, _random(moduli, (v.shape[2], 1), v, key))
 
 
 def _solve_square(
-    operator: Operator, c: Array, moduli: ModuliSet, key: tuple[int, ...]
+    operator: Operator, c: Array, moduli: Moduli, key: tuple[int, ...]
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Solutions x of A x = c, and a mask of the primes for which substitution confirms them.
 
@@ -120,7 +135,7 @@ def _solve_square(
     that annihilates more of c; once f(0) is 0 it fails.
     """
     length = c.shape[1]
-    f = np.ones((len(moduli), 1), np.uint32)
+    f = _ones(moduli)
     x, rest = np.zeros_like(c), c
     solved = _is_zero(rest)
     for step in range(_ROUNDS):
@@ -128,24 +143,21 @@ def _solve_square(
             break
         u = _random(moduli, (1, length), c, (*key, step, 0))
         v = _combine(rest, moduli, (*key, step, 1))
-        f = convolve(f, _recurrences(operator, v, u, moduli, 2 * length, True)[0], moduli)
-        ends = [
-            pow(int(-low), -1, p) if low else 0
-            for low, p in zip(f[:, 0].astype(np.int64), moduli, strict=True)
-        ]
+        f = _convolve(f, _recurrences(operator, v, u, moduli, 2 * length, True)[0], moduli)
+        ends = [pow(-low, -1, p) if low else 0 for low, p in zip(f[:, 0].tolist(), moduli, strict=True)]
         if not any(ends):
             break
         if f.shape[1] > 1:
-            quotient = _apply("multiply", moduli, f[:, 1:], np.array(ends, np.uint32)[:, None])
+            quotient = _apply(rows.multiply, moduli, f[:, 1:], np.array(ends, f.dtype)[:, None])
             x = _evaluate(operator, quotient, c, moduli)
-        rest = _apply("subtract", moduli, c, operator(x))
+        rest = _apply(rows.subtract, moduli, c, operator(x))
         solved = _is_zero(rest)
         if (solved | (f[:, 0] == 0)).all():
             break
     return x, solved
 
 
-def solve(a: SparseMatrix, b: Array, moduli: ModuliSet, seed: int, first: int | None = 0) -> Array:
+def solve(a: SparseMatrix, b: Array, moduli: Moduli, seed: int, first: int | None = 0) -> Array:
     """Solutions (n, C, K) of A x = b (n, R, K), each checked by substitution.
 
     Square matrices are tried unchanged first. Then, for random diagonal matrices D and E, D A' E A x = D A' E
@@ -161,7 +173,7 @@ def solve(a: SparseMatrix, b: Array, moduli: ModuliSet, seed: int, first: int | 
     for attempt in range(TRIES + 1):
         if not len(pending):
             return x
-        some, right = unchecked_set([moduli[i] for i in pending]), b[pending]
+        some, right = moduli_at(moduli, pending), b[pending]
         if attempt:
             found, solved = solve_by_squares(a, right, some, (seed, attempt), first)
         elif a.shape[0] == a.shape[1]:
@@ -180,7 +192,7 @@ def _without_solution(prime: int, vector: int, first: int | None) -> np.linalg.L
     return np.linalg.LinAlgError(f"the system has no solution modulo {prime}{which}")
 
 
-def _check_empty_rows(a: SparseMatrix, b: Array, moduli: ModuliSet, first: int | None) -> None:
+def _check_empty_rows(a: SparseMatrix, b: Array, moduli: Moduli, first: int | None) -> None:
     """Raise LinAlgError if a row without entries has a nonzero right-hand side."""
     fails = b[:, a.empty_rows].any(axis=1)
     if fails.any():
@@ -204,25 +216,25 @@ def _eliminate(a: SparseMatrix, b: Array, prime: int, first: int | None) -> Arra
     return found
 
 
-def _squares(a: SparseMatrix, d: Array, e: Array, moduli: ModuliSet) -> tuple[Operator, Operator]:
+def _squares(a: SparseMatrix, d: Array, e: Array, moduli: Moduli) -> tuple[Operator, Operator]:
     """Return the operators D A' E and D A' E A."""
 
     def left(z: Array) -> Array:
-        z = _apply("multiply", moduli, z, np.broadcast_to(e, z.shape))
+        z = _apply(rows.multiply, moduli, z, np.broadcast_to(e, z.shape))
         z = a.T.multiply(z, moduli)
-        return _apply("multiply", moduli, z, np.broadcast_to(d, z.shape))
+        return _apply(rows.multiply, moduli, z, np.broadcast_to(d, z.shape))
 
     return left, lambda y: left(a.multiply(y, moduli))
 
 
-def _diagonals(a: SparseMatrix, moduli: ModuliSet, like: Array, key: tuple[int, ...]) -> tuple[Array, Array]:
+def _diagonals(a: SparseMatrix, moduli: Moduli, like: Array, key: tuple[int, ...]) -> tuple[Array, Array]:
     rows, columns = a.shape
     d = _random(moduli, (columns, 1), like, (*key, 2), low=1)
     return d, _random(moduli, (rows, 1), like, (*key, 3), low=1)
 
 
 def solve_by_squares(
-    a: SparseMatrix, b: Array, moduli: ModuliSet, key: tuple[int, ...], first: int | None
+    a: SparseMatrix, b: Array, moduli: Moduli, key: tuple[int, ...], first: int | None
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Try once to solve a x = b (n, columns, K) modulo each prime: x, and whether it is a solution (n, K).
 
@@ -231,10 +243,10 @@ def solve_by_squares(
     d, e = _diagonals(a, moduli, b, key)
     left, operator = _squares(a, d, e, moduli)
     x, solved = _solve_square(operator, left(b), moduli, key)
-    rest = _apply("subtract", moduli, a.multiply(x, moduli), b)
+    rest = _apply(rows.subtract, moduli, a.multiply(x, moduli), b)
     wrong = ~_is_zero(rest)
     if wrong.any():
-        y = _apply("multiply", moduli, rest, np.broadcast_to(e, rest.shape))
+        y = _apply(rows.multiply, moduli, rest, np.broadcast_to(e, rest.shape))
         is_left = to_backend(~a.T.multiply(y, moduli).any(axis=1), "cpu")  # (n, K)
         meets = to_backend(_products(moduli, y.transpose(0, 2, 1), b).diagonal(axis1=1, axis2=2), "cpu") != 0
         proved = is_left & meets
@@ -244,7 +256,7 @@ def solve_by_squares(
     return x, solved & ~wrong
 
 
-def minimal_polynomials(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> NDArray[np.uint32]:
+def minimal_polynomials(a: SparseMatrix, moduli: Moduli, like: Array, seed: int) -> NDArray[Any]:
     """Find the minimal polynomials f (n, N + 1) of a square matrix, monic.
 
     Each divides the minimal polynomial, or has at most its degree. f(A) w = 0 is checked for enough random
@@ -252,7 +264,7 @@ def minimal_polynomials(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: i
     """
     length = a.shape[0]
     vectors = -(-_SURE_BITS // (min(moduli).bit_length() - 1))
-    f, early = np.ones((len(moduli), 1), np.uint32), True
+    f, early = _ones(moduli), True
 
     operator = partial(a.multiply, moduli=moduli)
     for step in count():
@@ -261,16 +273,16 @@ def minimal_polynomials(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: i
         if _is_zero(v).all():
             break
         if step and early:  # recurrences may be of partial sequences: use complete ones from now on
-            f, early, v = np.ones((len(moduli), 1), np.uint32), False, w
+            f, early, v = _ones(moduli), False, w
         u = _random(moduli, (1, length), like, (seed, step, 5))
         v = _combine(v, moduli, (seed, step, 6))
-        f = convolve(f, _recurrences(operator, v, u, moduli, 2 * length, early)[0], moduli)
-    found = np.zeros((len(moduli), length + 1), np.uint32)
+        f = _convolve(f, _recurrences(operator, v, u, moduli, 2 * length, early)[0], moduli)
+    found = np.zeros((len(moduli), length + 1), f.dtype)
     found[:, : f.shape[1]] = f[:, : length + 1]
     return found
 
 
-def ranks(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> NDArray[np.int64]:
+def ranks(a: SparseMatrix, moduli: Moduli, like: Array, seed: int) -> NDArray[np.int64]:
     """Find ranks (n,), never too large: by elimination modulo small primes, else by several trials.
 
     For M = D A' E A and v in the image of M, powers of M times v are in the image too. So the recurrence of u
@@ -295,16 +307,16 @@ def ranks(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> NDArray
         (~is_small, partial(_tried_ranks, like=like, seed=seed)),
     ):
         if chosen.any():
-            found[chosen] = function(a, unchecked_set(primes[chosen].tolist()))
+            found[chosen] = function(a, moduli_at(moduli, chosen.nonzero()[0].tolist()))
     return found
 
 
-def may_eliminate(shape: tuple[int, int], moduli: ModuliSet) -> bool:
+def may_eliminate(shape: tuple[int, int], moduli: Moduli) -> bool:
     """Return whether finding a rank or determinant may need elimination modulo one of some primes."""
     return dense.fits(shape) and min(moduli) < RANK_ROOM * min(shape)
 
 
-def _tried_ranks(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> NDArray[np.int64]:
+def _tried_ranks(a: SparseMatrix, moduli: Moduli, like: Array, seed: int) -> NDArray[np.int64]:
     """Take the greatest ranks (n,) of several trials, for a matrix with no more columns than rows."""
     length = a.shape[1]
     found = np.zeros(len(moduli), np.int64)
@@ -320,7 +332,7 @@ def _tried_ranks(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> 
     return found
 
 
-def determinants(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> NDArray[np.uint32]:
+def determinants(a: SparseMatrix, moduli: Moduli, like: Array, seed: int) -> NDArray[Any]:
     """Compute the determinants (n,) of a square matrix, proved.
 
     The recurrence of A D, for a random diagonal matrix D, divides the characteristic polynomial. At full
@@ -329,16 +341,16 @@ def determinants(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> 
     eliminated. NumberError if the matrix is too large for that.
     """
     length = a.shape[0]
-    found = np.zeros(len(moduli), np.uint32)
+    found = np.zeros(len(moduli), fields_of(moduli).word_dtype)
     pending = list(range(len(moduli)))
     for trial in range(TRIES):
-        some = unchecked_set([moduli[i] for i in pending])
+        some = moduli_at(moduli, pending)
         d = _random(some, (length, 1), like, (seed, trial, 8), low=1)
         u = _random(some, (1, length), like, (seed, trial, 9))
         v = _random(some, (length, 1), like, (seed, trial, 10))
 
-        def operator(y: Array, d: Array = d, some: ModuliSet = some) -> Array:
-            return a.multiply(_apply("multiply", some, y, d), some)
+        def operator(y: Array, d: Array = d, some: Moduli = some) -> Array:
+            return a.multiply(_apply(rows.multiply, some, y, d), some)
 
         f, lengths = _recurrences(operator, v, u, some, 2 * length, False)
         diagonal = to_backend(d, "cpu")
@@ -354,7 +366,7 @@ def determinants(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> 
         if not pending:
             return found
     if dense.fits(a.shape):
-        found[pending] = dense.determinants(a, unchecked_set([moduli[i] for i in pending]))
+        found[pending] = dense.determinants(a, moduli_at(moduli, pending))
         return found
     raise NumberError(
         Message(

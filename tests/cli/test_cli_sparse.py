@@ -15,6 +15,9 @@ from rnsdask.sparse import dense, matrix
 PRIMES = [2147483647, 4294967291, 65537]
 OPTION = ",".join(map(str, PRIMES))
 
+LONG_PRIMES = [2**32 + 15, 2**61 - 1, 65537, 2**63 - 25]
+OF_EACH_WIDTH = pytest.mark.parametrize("primes", [PRIMES, LONG_PRIMES], ids=["short", "long"])
+
 pytestmark = pytest.mark.usefixtures("in_empty_folder")
 
 
@@ -34,37 +37,40 @@ def drawn(rng: np.random.Generator, rows: int, columns: int) -> Any:
     return rng.integers(-99, 100, (rows, columns)) * (rng.random((rows, columns)) < 0.2)
 
 
+@OF_EACH_WIDTH
 @pytest.mark.parametrize("name", ["a.sms", "a.mtx"])
-def test_determinants_and_ranks(name: str, rng: np.random.Generator) -> None:
+def test_determinants_and_ranks(name: str, primes: list[int], rng: np.random.Generator) -> None:
+    option = ",".join(map(str, primes))
     values = drawn(rng, 30, 30) + np.diag(rng.integers(1, 9, 30))
     written(name, values)
-    modulus = np.prod(np.array(PRIMES, object))
+    modulus = np.prod(np.array(primes, object))
     expected = int(flint.fmpz_mat(values.tolist()).det()) % modulus
-    assert succeed("det", name, "--primes", OPTION).splitlines() == [f"det of {name}:", str(expected)]
-    found = as_json("det", name, "--primes", OPTION)
-    assert (found["value"], found["shape"], found["moduli"]) == (str(expected), [30, 30], OPTION.split(","))
+    assert succeed("det", name, "--primes", option).splitlines() == [f"det of {name}:", str(expected)]
+    found = as_json("det", name, "--primes", option)
+    assert (found["value"], found["shape"], found["moduli"]) == (str(expected), [30, 30], option.split(","))
     values[7] = values[3] + values[5]
     written(name, values)
-    ranks = [flint.nmod_mat(30, 30, (values % p).ravel().tolist(), p).rank() for p in PRIMES]
-    told = succeed("rank", name, "--primes", OPTION).splitlines()
-    assert told == [f"{p}\t{rank}" for p, rank in zip(PRIMES, ranks, strict=True)]
-    assert as_json("rank", name, "--primes", OPTION)["values"] == list(map(str, ranks))
-    assert succeed("det", name, "--primes", OPTION).splitlines()[1] == "0"
+    ranks = [flint.nmod_mat(30, 30, (values % p).ravel().tolist(), p).rank() for p in primes]
+    told = succeed("rank", name, "--primes", option).splitlines()
+    assert told == [f"{p}\t{rank}" for p, rank in zip(primes, ranks, strict=True)]
+    assert as_json("rank", name, "--primes", option)["values"] == list(map(str, ranks))
+    assert succeed("det", name, "--primes", option).splitlines()[1] == "0"
 
 
+@OF_EACH_WIDTH
 @pytest.mark.parametrize("count", [0, 3])
 @pytest.mark.parametrize("shape", [(20, 20), (12, 25)])
-def test_solutions(count: int, shape: tuple[int, int], rng: np.random.Generator) -> None:
-    values, fields = drawn(rng, *shape), rd.PrimeFields(PRIMES)
+def test_solutions(count: int, shape: tuple[int, int], primes: list[int], rng: np.random.Generator) -> None:
+    values, fields = drawn(rng, *shape), rd.PrimeFields(primes)
     written("a.sms", values)
     vectors = rng.integers(-9, 9, (shape[1], count) if count else shape[1])
     right = values @ vectors
     rd.from_ints(right, fields, chunks=7).to_zarr("b")
     told = as_json("solve", "a.sms", "b", "-o", "x")
-    assert told["bytes_read"] == 4 * len(PRIMES) * right.size
+    assert told["bytes_read"] == fields.word_dtype.itemsize * len(primes) * right.size
     x = rd.open_zarr("x")
     assert x.shape == vectors.shape
-    for p, residues in zip(PRIMES, np.asarray(x.residues).astype(object), strict=True):
+    for p, residues in zip(primes, np.asarray(x.residues).astype(object), strict=True):
         assert ((values.astype(object) @ residues - right) % p == 0).all()
     assert "complete already" in succeed("solve", "a.sms", "b", "-o", "x", "--resume")
     values[0, 0] += 1

@@ -61,6 +61,55 @@ def test_all_transforms(options: list[str], chunk: int, rng: np.random.Generator
     assert all(contents("z.zarr")[name] == one for name, one in contents("y.zarr").items() if "/" in name)
 
 
+@pytest.mark.parametrize("order", ["natural", "bit-reversed"])
+@pytest.mark.parametrize("options", [[], ["--inverse"], ["--negacyclic"], ["--inverse", "--negacyclic"]])
+@pytest.mark.parametrize("which", ["least", "usual", None])
+def test_other_roots_and_orders(
+    which: str | None, options: list[str], order: Any, rng: np.random.Generator
+) -> None:
+    """Whole lines in one pass, and every byte that of Python's call; four passes where nothing is other."""
+    x = drawn(rng, 3, 64)
+    x.rechunk((2, 8)).to_zarr("x.zarr")
+    negacyclic = "--negacyclic" in options
+    roots = FIELDS.roots(128 if negacyclic else 64, minimal=which == "least") if which else None
+    given = [] if roots is None else ["--root", ",".join(map(str, roots))]
+    found = as_json("ntt", "x.zarr", "-o", "y.zarr", *options, *given, "--order", order)
+    assert found["passes"] == (4 if order == "natural" and which != "least" else 1)
+    assert rd.open_zarr("y.zarr").chunks == rd.open_zarr("x.zarr").chunks
+    function = rd.intt if "--inverse" in options else rd.ntt
+    expected = function(x, negacyclic=negacyclic, root=roots, order=order)
+    np.testing.assert_array_equal(words_in("y.zarr"), expected.words)
+    expected.rechunk((2, 8)).to_zarr("z.zarr")
+    assert contents("z.zarr").keys() == contents("y.zarr").keys()
+    assert all(contents("z.zarr")[name] == one for name, one in contents("y.zarr").items() if "/" in name)
+    back = [] if "--inverse" in options else ["--inverse"]
+    flags = [option for option in options if option != "--inverse"]
+    succeed("ntt", "y.zarr", "-o", "same.zarr", *back, *flags, *given, "--order", order)
+    np.testing.assert_array_equal(words_in("same.zarr"), x.words)
+
+
+def test_roots_that_are_none(rng: np.random.Generator) -> None:
+    drawn(rng, 64).to_zarr("x.zarr")
+    roots = FIELDS.roots(64)
+    for given, message in (
+        (f"{roots[0]},5", "ntt of x.zarr: root 5 is not a primitive root of unity of order 64 modulo 12289"),
+        (f"{roots[0]}", "root must be one primitive root for each of the 2 fields, got 1"),
+        (f"{roots[0]},{roots[1]},1", "root must be one primitive root for each of the 2 fields, got 3"),
+        (f"{roots[0]},-1", "root -1 is not a primitive root of unity of order 64 modulo 12289"),
+        (f"{roots[0]},{roots[1] + 12289}", "is not a primitive root of unity of order 64 modulo 12289"),
+        (f"{roots[0]};{roots[1]}", "--root takes roots with commas between them, such as 4,16, got '"),
+        ("", "--root takes roots with commas between them, such as 4,16, got ''"),
+    ):
+        assert message in fail("ntt", "x.zarr", "-o", "y.zarr", "--root", given, status=2)
+    own = ",".join(map(str, roots))
+    assert "of order 128 modulo" in fail(
+        "ntt", "x.zarr", "-o", "y.zarr", "--root", own, "--negacyclic", status=2
+    )
+    message = fail("ntt", "x.zarr", "-o", "y.zarr", "--order", "reversed", status=2)
+    assert "'reversed' is not one of 'natural', 'bit-reversed'" in message
+    assert not Path("y.zarr").exists()
+
+
 @pytest.mark.parametrize("options", [[], ["--inverse"], ["--negacyclic"], ["--inverse", "--negacyclic"]])
 @pytest.mark.parametrize("name", ["F449", "P3"])
 def test_elements_of_fermat_fields(name: str, options: list[str], rng: np.random.Generator) -> None:
@@ -145,7 +194,7 @@ def test_what_another_job_left_is_not_continued(
         patched.setattr(transform, "join_steps", None)
         with pytest.raises(AssertionError):
             succeed("ntt", "x.zarr", "-o", "y.zarr")
-    for changed in (["--inverse"], ["--negacyclic"]):
+    for changed in (["--inverse"], ["--negacyclic"], ["--order", "bit-reversed"]):
         message = fail("ntt", "x.zarr", "-o", "y.zarr", "--resume", *changed)
         assert "y.zarr.partial: it cannot be resumed" in message
     other = drawn(rng, 32)

@@ -7,7 +7,7 @@ import numpy as np
 from oracles.integers import matrix_product
 
 import rnsdask as rd
-from laws.case import PRIME_FIELDS, Case, computed, law_of
+from laws.case import ANY_PRIME_FIELDS, Case, computed, law_of
 from laws.fields import sizes_of
 from laws.linear_algebra import determinant, reduced
 
@@ -38,7 +38,7 @@ class Drawn:
         return -value if random.random() < 0.5 else value
 
 
-@law_of(*PRIME_FIELDS)
+@law_of(*ANY_PRIME_FIELDS)
 def sparse_products_are_dense_ones(case: Case) -> None:
     """Products with vectors and blocks of them; the whole matrix, transposed, from SciPy, from a file."""
     random = case.random
@@ -88,7 +88,7 @@ def from_file(case: Case, a: Drawn) -> Any:
     return rd.sparse.read(path)
 
 
-@law_of(*PRIME_FIELDS)
+@law_of(*ANY_PRIME_FIELDS)
 def sparse_equations_are_solved(case: Case) -> None:
     """Solutions that hold, or none modulo the prime that the error names: small systems are decided."""
     random = case.random
@@ -115,7 +115,7 @@ def sparse_equations_are_solved(case: Case) -> None:
     case.claim(matrix_product(a.dense, got) % size, right, "a @ solve(a, b)")
 
 
-@law_of(*PRIME_FIELDS)
+@law_of(*ANY_PRIME_FIELDS)
 def sparse_determinants_and_ranks_are_dense_ones(case: Case) -> None:
     """Determinants, minimal polynomials by their being least, and ranks."""
     random = case.random

@@ -16,6 +16,8 @@ from rnsdask.sparse import dense, wiedemann
 
 PRIMES = [65537, 2**31 - 1, 4294967291]
 FIELDS = rd.PrimeFields(PRIMES)
+LONG = rd.PrimeFields([2**32 + 15, 65537, 2**50 - 27, 2**61 - 1, 2**63 - 25, 2**64 - 59])
+OF_EACH_WIDTH = pytest.mark.parametrize("fields", [FIELDS, LONG], ids=["short", "long"])
 SMALL = rd.PrimeFields([2, 3, 5, 101])
 
 pytestmark = pytest.mark.usefixtures("in_this_thread")
@@ -58,28 +60,35 @@ CASES = [
 
 
 @pytest.mark.parametrize(("rows", "columns", "rank"), CASES)
+@OF_EACH_WIDTH
 def test_solutions_and_ranks(
-    on_each_processor: Processor, rows: int, columns: int, rank: int | None, rng: np.random.Generator
+    on_each_processor: Processor,
+    fields: rd.PrimeFields,
+    rows: int,
+    columns: int,
+    rank: int | None,
+    rng: np.random.Generator,
 ) -> None:
     values = drawn(rng, rows, columns) if rank is None else of_rank(rng, rows, columns, rank)
     a, backend = matrix_of(values), on_each_processor.name
-    ranks = [of_flint(values, p).rank() for p in PRIMES]
-    assert rd.sparse.rank(a, FIELDS, backend=backend).tolist() == ranks
+    ranks = [of_flint(values, p).rank() for p in fields.primes]
+    assert rd.sparse.rank(a, fields, backend=backend).tolist() == ranks
     for shape in ((columns,), (columns, 3)):
-        b = a @ integers(on_each_processor, rng.integers(-99, 99, shape).tolist())
+        b = a @ integers(on_each_processor, rng.integers(-99, 99, shape).tolist(), fields)
         x = rd.sparse.solve(a, b)
         assert x.shape == shape
         assert type(x.words) is type(b.words)
         assert (host((a @ x).words) == host(b.words)).all()
     target = rng.integers(1, 99, rows)
-    b = integers(on_each_processor, target.tolist())
+    b = integers(on_each_processor, target.tolist(), fields)
     lacking = [
-        of_flint(np.column_stack([values, target]), p).rank() > r for p, r in zip(PRIMES, ranks, strict=True)
+        of_flint(np.column_stack([values, target]), p).rank() > r
+        for p, r in zip(fields.primes, ranks, strict=True)
     ]
     if any(lacking):
         with pytest.raises(np.linalg.LinAlgError, match="the system has no solution modulo") as raised:
             rd.sparse.solve(a, b)
-        assert lacking[PRIMES.index(int(str(raised.value).split()[-1]))]
+        assert lacking[fields.primes.index(int(str(raised.value).split()[-1]))]
     else:
         assert (host((a @ rd.sparse.solve(a, b)).words) == host(b.words)).all()
 
@@ -93,7 +102,10 @@ def test_one_vector_of_several_without_a_solution() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 10, 60])
-def test_determinants(on_each_processor: Processor, length: int, rng: np.random.Generator) -> None:
+@OF_EACH_WIDTH
+def test_determinants(
+    on_each_processor: Processor, fields: rd.PrimeFields, length: int, rng: np.random.Generator
+) -> None:
     """Regular matrices, singular ones, and one modulo whose determinant's primes it is singular."""
     backend = on_each_processor.name
     for values in (
@@ -104,11 +116,12 @@ def test_determinants(on_each_processor: Processor, length: int, rng: np.random.
         np.diag([65537, *[2] * (length - 1)]),
         np.triu(np.ones((length, length), np.int64)),
     ):
-        found = rd.sparse.det(matrix_of(values), FIELDS, backend=backend)
-        assert [found % p for p in PRIMES] == [int(of_flint(values, p).det()) for p in PRIMES]
+        found = rd.sparse.det(matrix_of(values), fields, backend=backend)
+        expected = [int(of_flint(values, p).det()) for p in fields.primes]
+        assert [found % p for p in fields.primes] == expected
 
 
-@pytest.mark.parametrize("fields", [FIELDS, SMALL], ids=["great", "small"])
+@pytest.mark.parametrize("fields", [FIELDS, LONG, SMALL], ids=["short", "long", "small"])
 def test_minimal_polynomials(
     on_each_processor: Processor, fields: rd.PrimeFields, rng: np.random.Generator
 ) -> None:
@@ -128,6 +141,28 @@ def test_minimal_polynomials(
         assert found.shape == (fields.rows, len(values) + 1)
         for row, p in zip(found, fields.primes, strict=True):
             assert np.trim_zeros(row, "b").tolist() == list(map(int, of_flint(values, p).minpoly().coeffs()))
+
+
+def test_small_primes_beside_long_ones(rng: np.random.Generator) -> None:
+    """Elimination modulo small primes in words of 32 bits, of a matrix of integers and of one of elements."""
+    fields = rd.PrimeFields([2, 2**61 - 1, 3, 2**64 - 59, 5])
+    for length in (1, 4, 9, 30):
+        values = drawn(rng, length, length, 0.4).astype(object) * (2**70 - 1)
+        rows, columns = values.nonzero()
+        integers = rd.sparse.from_entries(rows, columns, values[rows, columns], values.shape)
+        elements = rd.from_ints(values[rows, columns].tolist(), fields, chunks=None)
+        for a in (integers, rd.sparse.from_entries(rows, columns, elements, values.shape)):
+            assert rd.sparse.rank(a, fields).tolist() == [of_flint(values, p).rank() for p in fields.primes]
+            found = rd.sparse.det(a, fields)
+            assert [found % p for p in fields.primes] == [
+                int(of_flint(values, p).det()) for p in fields.primes
+            ]
+            b = a @ rd.from_ints(rng.integers(0, 2**63, (length, 2)).tolist(), fields, chunks=None)
+            assert (a @ rd.sparse.solve(a, b) == b).all()
+    a = rd.sparse.from_entries([0, 1], [0, 0], [1, 1], (2, 2))
+    right = rd.from_residues(np.array([[1, 1], [5, 5], [1, 2], [9, 9], [0, 0]], np.uint64), fields)
+    with pytest.raises(np.linalg.LinAlgError, match=r"no solution modulo 3$"):
+        rd.sparse.solve(a, right)
 
 
 @pytest.fixture(params=["eliminated", "by draws alone"])
@@ -297,15 +332,16 @@ def test_ranks_of_isotropic_rows() -> None:
     assert rd.sparse.rank(a, rd.PrimeFields([65537])).tolist() == [2]
 
 
-def test_elements_of_each_prime(rng: np.random.Generator) -> None:
+@OF_EACH_WIDTH
+def test_elements_of_each_prime(fields: rd.PrimeFields, rng: np.random.Generator) -> None:
     """A matrix that is another one modulo each prime."""
-    words = np.stack([rng.integers(0, p, 40) for p in PRIMES]).astype(np.uint32)
+    words = np.stack([rng.integers(0, p, 40, np.uint64) for p in fields.primes]).astype(fields.word_dtype)
     rows, columns = rng.integers(0, 10, (2, 40))
-    a = rd.sparse.from_entries(rows, columns, rd.FieldArray(words, FIELDS), (10, 10))
-    whole = a.to_dense(FIELDS)
-    assert rd.sparse.det(a, FIELDS) == rd.linalg.det(whole)
-    assert rd.sparse.rank(a, FIELDS).tolist() == rd.linalg.rank(whole).tolist()
-    b = a @ rd.from_ints(list(range(10)), FIELDS, chunks=None)
+    a = rd.sparse.from_entries(rows, columns, rd.FieldArray(words, fields), (10, 10))
+    whole = a.to_dense(fields)
+    assert rd.sparse.det(a, fields) == rd.linalg.det(whole)
+    assert rd.sparse.rank(a, fields).tolist() == rd.linalg.rank(whole).tolist()
+    b = a @ rd.from_ints(list(range(10)), fields, chunks=None)
     assert (rd.matmul(whole, rd.sparse.solve(a, b)) == b).all()
 
 
@@ -325,12 +361,15 @@ def test_lengths_of_0() -> None:
     assert rd.sparse.minpoly(empty, FIELDS).words.tolist() == [[1]] * 3
 
 
-def test_lazy_results_are_those_in_memory(on_each_processor: Processor, rng: np.random.Generator) -> None:
+@OF_EACH_WIDTH
+def test_lazy_results_are_those_in_memory(
+    on_each_processor: Processor, fields: rd.PrimeFields, rng: np.random.Generator
+) -> None:
     values = drawn(rng, 20, 20, 0.4) + 10 * np.eye(20, dtype=np.int64)
     a, backend = matrix_of(values), on_each_processor.name
-    b = a @ integers(on_each_processor, rng.integers(-99, 99, (20, 5)).tolist())
+    b = a @ integers(on_each_processor, rng.integers(-99, 99, (20, 5)).tolist(), fields)
     x = rd.sparse.solve(a, b)
-    lazy = rd.FieldArray(da.from_array(b.words, chunks=(-1, 7, (2, 3))), FIELDS)
+    lazy = rd.FieldArray(da.from_array(b.words, chunks=(-1, 7, (2, 3))), fields)
     for found in (
         rd.sparse.solve(a, b, chunks=2),
         rd.sparse.solve(a, lazy),
@@ -340,9 +379,9 @@ def test_lazy_results_are_those_in_memory(on_each_processor: Processor, rng: np.
         assert (host(found.words) == host(x.words)).all()
     assert (host(rd.sparse.solve(a, lazy[:, 1]).words) == host(x.words)[..., 1]).all()
     for function in (rd.sparse.det, rd.sparse.rank, rd.sparse.minpoly):
-        found = function(a, FIELDS, chunks=2, backend=backend)
+        found = function(a, fields, chunks=2, backend=backend)
         assert found.__dask_graph__() is not None
-        here = function(a, FIELDS, backend=backend)
+        here = function(a, fields, backend=backend)
         assert np.array_equal(*(host(v.words if isinstance(v, rd.FieldArray) else v) for v in (found, here)))
 
 

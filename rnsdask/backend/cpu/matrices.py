@@ -31,19 +31,23 @@ def wide_matmul(a: Array, b: Array, out: Array, moduli: WideModuli) -> bool:
 wide_panel = None
 
 
-def sparse_matmul(a: SparseRows, x: Array, moduli: ModuliSet, out: Array) -> None:
-    _cpu.sparse_matmul(a.starts, a.columns, a.values, x, modulus_table(moduli), out)
+def sparse_matmul(a: SparseRows, x: Array, moduli: Moduli, out: Array) -> None:
+    _cpu.sparse_matmul(a.starts, a.columns, a.values, x, _table(moduli), out)
 
 
-def shortest_recurrences(sequences: Array, moduli: ModuliSet) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+def _table(moduli: Moduli) -> NDArray[Any]:
+    return wide_modulus_table(moduli) if isinstance(moduli, WideModuli) else modulus_table(moduli)
+
+
+def shortest_recurrences(sequences: Array, moduli: Moduli) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Shortest linear recurrences c (n, T + 1) of sequences (n, T), one modulo each prime, and lengths (n,).
 
     With the length L, ``c[0] = 1`` and ``sum(c[i] * s[t - i] for i in range(L + 1)) = 0`` for all t from L
     on.
     """
     n, terms = sequences.shape
-    coefficients, lengths = np.empty((n, terms + 1), dtype=np.uint32), np.empty(n, dtype=np.uint64)
-    _cpu.shortest_recurrences(sequences, modulus_table(moduli), coefficients, lengths)
+    coefficients, lengths = np.empty((n, terms + 1), sequences.dtype), np.empty(n, dtype=np.uint64)
+    _cpu.shortest_recurrences(sequences, _table(moduli), coefficients, lengths)
     return coefficients, lengths.astype(np.int64)
 
 

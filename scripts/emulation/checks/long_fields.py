@@ -100,7 +100,7 @@ def elimination_of_long_residues_by_halves(kernels: Any, place: Place) -> list[A
             x[:, 1, :, : columns // 2] = 0
             x[:, 2, rows // 2 :] = x[:, 2, : rows - rows // 2]
             x[:, 3, :, ::2] = 0
-            x[:, 4] = np.random.default_rng(rows).integers(1, 2**32, x[:, 4].shape, dtype=np.uint64)
+            x[:, 4] = np.random.default_rng(rows).integers(1, 65537, x[:, 4].shape, dtype=np.uint64)
             for pivot_columns in (columns // 2, columns):
                 for b in range(x.shape[1]):
                     out = place(np.empty_like(x[:, b : b + 1]))

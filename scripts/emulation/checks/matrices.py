@@ -8,9 +8,10 @@ import numpy as np
 from emulation.checks import Place, check, not_by_ptx
 from rnsdask.backend.cuda import block_lu, int8_product, launching, panel_lu, triangles
 from rnsdask.backend.cuda.int8_product import SUBTRACT, Part, Residues
-from rnsdask.backend.protocol import SparseRows
+from rnsdask.backend.protocol import Moduli, SparseRows
 from rnsdask.constants import int8_constants, small_moduli_for
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.wide_moduli import WideModuli
 
 
 @check
@@ -231,8 +232,15 @@ def inverse_of_lower(x: np.ndarray, m: int) -> np.ndarray:
 @check
 def sparse_products(kernels: Any, place: Place) -> list[Any]:
     """Rows without entries and long ones, by one thread or a warp, with signed entries and residues."""
-    moduli, results = ModuliSet([2, 65537, 2147483647, 4294967291]), []
-    sizes = np.array(list(moduli), np.int64)[:, None, None]
+    short = ModuliSet([2, 65537, 2147483647, 4294967291])
+    return [
+        *_sparse_products(kernels, place, short, np.dtype(np.uint32)),
+        *_sparse_products(kernels, place, WideModuli((2, 65537, 2**61 - 1, 2**64 - 59)), np.dtype(np.uint64)),
+    ]
+
+
+def _sparse_products(kernels: Any, place: Place, moduli: Moduli, word: np.dtype[Any]) -> list[Any]:
+    sizes, results = np.array(list(moduli), np.uint64)[:, None, None], []
     for rows, terms, width, density, seed in (
         (1, 1, 1, 1.0, 1),
         (37, 53, 1, 0.1, 2),
@@ -244,12 +252,12 @@ def sparse_products(kernels: Any, place: Place) -> list[Any]:
         is_entry = random.random((rows, terms)) < density
         starts = np.concatenate([[0], is_entry.sum(axis=1).cumsum()])
         columns = place(is_entry.nonzero()[1].astype(np.int32))
-        x = (random.integers(0, 2**40, (4, terms, width)) % sizes).astype(np.uint32)
-        x[:, ::3] = sizes - 1
+        x = (random.integers(0, 2**64, (4, terms, width), np.uint64) % sizes).astype(word)
+        x[:, ::3] = sizes - np.uint64(1)
         signed = random.integers(-(2**22), 2**22, len(columns), dtype=np.int32)
-        residues = np.repeat((sizes[:, :, 0] - 1).astype(np.uint32), len(columns), axis=1)
+        residues = np.repeat((sizes[:, :, 0] - np.uint64(1)).astype(word), len(columns), axis=1)
         for values, shape in ((signed, (4, width)), (signed, (1, 4 * width)), (residues, (4, width))):
-            out = place(np.full((shape[0], rows, shape[1]), 7, np.uint32))
+            out = place(np.full((shape[0], rows, shape[1]), 7, word))
             a = SparseRows(place(starts), columns, place(values))
             planes = x if shape[0] == 4 else x.transpose(1, 2, 0).reshape(1, terms, -1)
             kernels.sparse_matmul(a, place(planes), moduli, out)
