@@ -61,15 +61,6 @@ WIDE_MATRICES = np.dtype(
         ("moduli", np.uint64),
     ]
 )
-WIDE_RUNS = np.dtype(
-    [
-        ("x", np.uint64),
-        ("stride", np.int64),
-        ("out", np.uint64),
-        *((name, np.int64) for name in ("rows", "count", "length")),
-        *((name, np.uint64) for name in ("factors", "moduli")),
-    ]
-)
 SUM_TEST = np.dtype(
     [
         (limit, np.uint64)
@@ -443,7 +434,6 @@ STRUCTURES = {
     "triangular_systems": {"Stack": STACK, "Triangular": TRIANGULAR},
     "wide_arithmetic": {"WideOperand": OPERAND, "WideTask": WIDE_TASK},
     "wide_elimination": {"WideMatrices": WIDE_MATRICES},
-    "wide_ntt": {"WideRuns": WIDE_RUNS},
 }
 """The structures by their names in the sources that know them."""
 
