@@ -160,7 +160,7 @@ class _Rows:
             (parameter, *arguments),
             block=shape.block,
             shared=shape.shared,
-            strides=strides,
+            strides=strides and self.word == 4,  # words of 8 bytes take more registers
             defines=transform_options(shape, self.field),
         )
 

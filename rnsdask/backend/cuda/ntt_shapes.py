@@ -47,10 +47,10 @@ class Shape:
 def row_shape(log_length: int, word: int = 4) -> Shape:
     """Shape for whole transforms, whose threads read at least 32 bytes side by side."""
     if word == 8:
-        values = log_length if log_length <= 3 else 2 if log_length == 4 else 3 if log_length <= 6 else 4
-        values = 5 if log_length > 12 else values
+        short = log_length if log_length <= 3 else 2 if log_length == 4 else 3
     else:
-        values = log_length if log_length <= 4 else 3 if log_length <= 6 else 4 if log_length <= 12 else 5
+        short = log_length if log_length <= 4 else 3
+    values = short if log_length <= 6 else 4 if log_length <= 12 else 5
     return Shape(log_length, 0, values, max(log_length - values, 7), word)
 
 
@@ -60,10 +60,8 @@ def matrix_shape(log_length: int, log_width: int, most_shared: int, word: int = 
     `most_shared` are the bytes of shared memory that a block of the device may ask for.
     """
     if word == 8:
-        columns, values = (
-            min(4, log_width, max(3, 12 - log_length)),
-            min(4 if log_length <= 9 else 5, log_length),
-        )
+        columns = min(4, log_width, max(3, 12 - log_length))
+        values = min(4 if log_length <= 9 else 5, log_length)
         return Shape(log_length, columns, values, log_length + columns - values, word)
     for log_size in (14, 13):
         columns = min(5, log_width, log_size - log_length)
