@@ -115,7 +115,7 @@ void transform_runs(const u64* x, i64 count, i32 bits, u64 root, u64 scale, Wide
     std::copy_n(x + first, length, run.data());
     transform<Field>(run.data(), length, factors.data(), last);
     if (scale == 1) {
-      order(run.data(), bits, [=](u64 word) { return Field::reduce(word, last); }, out + first);
+      order(run.data(), bits, [=](u64 word) { return Field::residue(word, last); }, out + first);
     } else {
       order(run.data(), bits, [=](u64 word) { return mod_mul(word, factor, last); }, out + first);
     }

@@ -5,7 +5,6 @@ using namespace rns;
 
 namespace {
 
-using F = RNS_FIELD;
 using T = Tile<F, kLogLength, 0, kLogValues, false>;
 
 }  // namespace
@@ -17,7 +16,7 @@ extern "C" {
 __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS)
     cyclic_products(Pass pass, const u32* y, i64 y_stride, i32 y_is_transformed, i64 period,
                     const Factor* inverse_roots, i64 runs) {
-  extern __shared__ u32 shared[];
+  alignas(kAlignment) extern __shared__ Word shared[];
   const i32 thread = threadIdx.x & (T::kThreads - 1), slot = threadIdx.x >> T::kLogThreads;
   const i32 slots = blockDim.x >> T::kLogThreads;
   for (u32 number = blockIdx.x; number < pass.tiles * pass.rows; number += gridDim.x) {

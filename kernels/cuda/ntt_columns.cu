@@ -6,32 +6,30 @@ using namespace rns;
 
 namespace {
 
-using F = RNS_FIELD;
 using T = Tile<F, kLogLength, kLogColumns, kLogValues, false>;
 
 // Powers w^(i j) for columns i of a tile and rows j: those of the tile's first column, which threads share,
 // and those of columns from there on, the same for all tiles.
 struct Powers {
-  Factor* of_first;
-  const Factor* from_there;
+  Pair* of_first;
+  const Pair* from_there;
 
   static constexpr i32 kRows = 1 << kLogLength;
 
-  __device__ Powers(Factor* shared, const Pass& pass, Place place, u32 start, Modulus modulus)
+  __device__ Powers(Pair* shared, const Pass& pass, Place place, u32 start, Base modulus)
       : of_first(shared),
         from_there(pass.within + (static_cast<i64>(place.row) << (kLogLength + kLogColumns)) + threadIdx.x) {
     for (i32 row = threadIdx.x; row < kRows; row += T::kThreads)
-      of_first[row] =
-          power<F>(pass, place.row, start * static_cast<u32>(row), pass.scales != nullptr, modulus);
+      of_first[row] = power(pass, place.row, start * static_cast<u32>(row), pass.scales != nullptr, modulus);
   }
 
-  __device__ void multiply(u32 (&x)[T::kValues], u32 last) const {
-    const uint2* rows = reinterpret_cast<const uint2*>(of_first) + (threadIdx.x >> kLogColumns);
+  __device__ void multiply(Word (&x)[T::kValues], Word last) const {
+    const Pair* rows = of_first + (threadIdx.x >> kLogColumns);
 #pragma unroll
     for (i32 m = 0; m < T::kValues; ++m) {
-      const uint2 w = rows[m << (T::kLogThreads - kLogColumns)];
+      const Pair w = shared_factor(rows + (m << (T::kLogThreads - kLogColumns)));
       x[m] = F::multiply_loosely(x[m], load_factor(from_there, m << T::kLogThreads), last);
-      x[m] = F::multiply(x[m], {w.x, w.y}, last);
+      x[m] = F::multiply_between(x[m], w, last);
     }
   }
 };
@@ -48,7 +46,7 @@ struct Tiles {
   __device__ void prefetch_tile(u32 number) const {
     if (number >= pass.tiles * pass.rows) return;
     const Place place = Place::of(number, pass.tiles);
-    const u32* source = pass.x + place.row * pass.x_stride + start(place.tile);
+    const Word* source = pass.x + place.row * pass.x_stride + start(place.tile);
     for (i64 row = threadIdx.x; row < 1 << kLogLength; row += T::kThreads)
       prefetch(source + (row << pass.log_rest));
   }
@@ -56,19 +54,19 @@ struct Tiles {
 
 // Forward the powers come after the transforms of columns, backward before them.
 template <bool kBackward>
-__device__ void transform_columns(const Pass& pass, u32* shared) {
+__device__ void transform_columns(const Pass& pass, Word* shared) {
   const i32 thread = threadIdx.x;
   const u32 row = thread >> kLogColumns, first_column = thread & ((1 << kLogColumns) - 1);
   const i64 step = 1LL << (pass.log_rest + T::kLogThreads - kLogColumns);
   const Tiles tiles{pass};
-  Factor* table = reinterpret_cast<Factor*>(shared + (T::kWords + 1) / 2 * 2);
+  Pair* table = reinterpret_cast<Pair*>(shared + (T::kWords + 1) / 2 * 2);
   for (u32 number = blockIdx.x; number < pass.tiles * pass.rows; number += gridDim.x) {
     const Place place = Place::of(number, pass.tiles);
     const i64 start = tiles.start(place.tile) + (static_cast<i64>(row) << pass.log_rest) + first_column;
-    const u32* source = pass.x + place.row * pass.x_stride + start;
-    u32* target = pass.out + place.row * pass.out_stride + start;
-    const Modulus modulus = pass.moduli[place.row];
-    u32 x[T::kValues];
+    const Word* source = pass.x + place.row * pass.x_stride + start;
+    Word* target = pass.out + place.row * pass.out_stride + start;
+    const Base modulus = pass.moduli[place.row];
+    Word x[T::kValues];
 #pragma unroll
     for (i32 m = 0; m < T::kValues; ++m) x[m] = source[m * step];
     if constexpr (kIsAlone) tiles.prefetch_tile(number + gridDim.x);
@@ -88,12 +86,12 @@ __device__ void transform_columns(const Pass& pass, u32* shared) {
 extern "C" {
 
 __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_columns(Pass pass) {
-  extern __shared__ u32 shared[];
+  alignas(kAlignment) extern __shared__ Word shared[];
   transform_columns<false>(pass, shared);
 }
 
 __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_columns_backward(Pass pass) {
-  extern __shared__ u32 shared[];
+  alignas(kAlignment) extern __shared__ Word shared[];
   transform_columns<true>(pass, shared);
 }
 

@@ -14,8 +14,6 @@ using namespace rns;
 
 namespace {
 
-using F = RNS_FIELD;
-
 constexpr i32 kLogMatrix = kLogLength + RNS_LAST_LENGTH;
 constexpr i32 kLastColumns = kLogLength + kLogColumns - RNS_LAST_LENGTH;
 using First = Tile<F, kLogLength, kLogColumns, kLogValues, false>;
@@ -30,8 +28,8 @@ constexpr i32 kLogTile = kLogLength + kLogColumns;
 // passes. `counters` has the next claim, and of each group the tiles that are written and those read again.
 // A transform has 2^log_outer matrices, whose results alternate: 0 or at least kLastColumns.
 struct Flow {
-  u32* between;
-  const Factor* last_roots;
+  Word* between;
+  const Pair* last_roots;
   u32* counters;
   u32 lag;
   u32 ring;
@@ -44,7 +42,7 @@ struct Flow {
     return min(1u << log_group, tiles - start);
   }
   // Where a tile's matrix begins between the passes, or its matrices do.
-  __device__ u32* group(u32 number) const {
+  __device__ Word* group(u32 number) const {
     return between + (static_cast<i64>((number >> log_group) % ring) << (log_group + kLogTile));
   }
   __device__ u32 in_group(u32 number) const { return number & ((1u << log_group) - 1); }
@@ -87,54 +85,54 @@ struct Claim {
 // Powers w^(i j) for columns i of a tile and rows j = t + m kGroup: w^(i m kGroup) for columns and m, and
 // w^(i t) for threads.
 struct Powers {
-  Factor* of_values;
-  Factor* of_threads;
+  Pair* of_values;
+  Pair* of_threads;
 
   static constexpr i32 kCount = 1 << (kLogValues + kLogColumns);
 
-  __device__ explicit Powers(u32* shared)
-      : of_values(reinterpret_cast<Factor*>(shared + (First::kWords + 1) / 2 * 2)),
+  __device__ explicit Powers(Word* shared)
+      : of_values(reinterpret_cast<Pair*>(shared + (First::kWords + 1) / 2 * 2)),
         of_threads(of_values + kCount) {}
 
-  __device__ void make(const Pass& pass, i32 row, u32 start, Modulus modulus) const {
+  __device__ void make(const Pass& pass, i32 row, u32 start, Base modulus) const {
     const u32 column = start + (threadIdx.x & ((1 << kLogColumns) - 1)), t = threadIdx.x >> kLogColumns;
 #pragma unroll
     for (i32 k = 0; k < kCount; k += First::kThreads) {
       const u32 m = t + (k >> kLogColumns);
       if (k + First::kThreads <= kCount || k + threadIdx.x < kCount)
-        of_values[k + threadIdx.x] = power<F>(pass, row, column * m << First::kLogGroup, false, modulus);
+        of_values[k + threadIdx.x] = power(pass, row, column * m << First::kLogGroup, false, modulus);
     }
-    of_threads[threadIdx.x] = power<F>(pass, row, column * t, pass.scales != nullptr, modulus);
+    of_threads[threadIdx.x] = power(pass, row, column * t, pass.scales != nullptr, modulus);
   }
 
-  __device__ void multiply(u32 (&x)[First::kValues], u32 last) const {
-    const uint2 t = reinterpret_cast<const uint2*>(of_threads)[threadIdx.x];
-    const uint2* w = reinterpret_cast<const uint2*>(of_values) + (threadIdx.x & ((1 << kLogColumns) - 1));
+  __device__ void multiply(Word (&x)[First::kValues], Word last) const {
+    const Pair t = shared_factor(of_threads + threadIdx.x);
+    const Pair* w = of_values + (threadIdx.x & ((1 << kLogColumns) - 1));
 #pragma unroll
     for (i32 m = 0; m < First::kValues; ++m) {
-      const uint2 v = w[m << kLogColumns];
-      if (m != 0) x[m] = F::multiply_loosely(x[m], {v.x, v.y}, last);
-      x[m] = F::multiply(x[m], {t.x, t.y}, last);
+      const Pair v = shared_factor(w + (m << kLogColumns));
+      if (m != 0) x[m] = F::multiply_loosely(x[m], v, last);
+      x[m] = F::multiply_between(x[m], t, last);
     }
   }
 };
 
 __device__ void transform_columns(const Pass& pass, const Flow& flow, const volatile Claim& claim,
-                                  u32* shared) {
+                                  Word* shared) {
   const i32 thread = threadIdx.x;
   const u32 offset = (thread & ((1 << kLogColumns) - 1)) + (thread >> kLogColumns << RNS_LAST_LENGTH);
   constexpr i32 kStep = 1 << (RNS_LAST_LENGTH + First::kLogGroup);
   constexpr u32 kTileMask = (1u << kLogTiles) - 1;
   const Powers powers(shared);
-  u32 x[First::kValues];
+  Word x[First::kValues];
   {
     const u32 row = claim.row, tile = claim.tile;
     const u32 column = (tile & kTileMask) << kLogColumns;
-    const u32* source =
+    const Word* source =
         pass.x + row * pass.x_stride + (static_cast<i64>(tile >> kLogTiles) << kLogMatrix) + column + offset;
 #pragma unroll
     for (i32 m = 0; m < First::kValues; ++m) x[m] = __ldcs(source + m * kStep);
-    const Modulus modulus = pass.moduli[row];
+    const Base modulus = pass.moduli[row];
     powers.make(pass, row, column, modulus);
     First::transform(x, thread, shared, pass.roots + (static_cast<i64>(row) << kLogLength), modulus.last);
     powers.multiply(x, modulus.last);
@@ -144,17 +142,18 @@ __device__ void transform_columns(const Pass& pass, const Flow& flow, const vola
     if (thread == 0) await(flow.written(number - (flow.ring << flow.log_group)) + 1, 1u << flow.log_group);
     __syncthreads();
   }
-  u32* target = flow.group(number) + (in_group >> kLogTiles << kLogMatrix) +
-                ((in_group & kTileMask) << kLogColumns) + offset;
+  Word* target = flow.group(number) + (in_group >> kLogTiles << kLogMatrix) +
+                 ((in_group & kTileMask) << kLogColumns) + offset;
 #pragma unroll
   for (i32 m = 0; m < First::kValues; ++m) target[m * kStep] = x[m];
   __syncthreads();
   if (thread == 0) add_one(flow.written(number));
 }
 
-__device__ void transform_rows(const Pass& pass, const Flow& flow, const volatile Claim& claim, u32* shared) {
+__device__ void transform_rows(const Pass& pass, const Flow& flow, const volatile Claim& claim,
+                               Word* shared) {
   const i32 thread = threadIdx.x;
-  u32 x[Last::kValues];
+  Word x[Last::kValues];
   {
     const u32 number = claim.number, in_group = flow.in_group(number);
     if (thread == 0) await(flow.written(number), flow.tiles_of(number, pass.tiles * pass.rows));
@@ -164,12 +163,13 @@ __device__ void transform_rows(const Pass& pass, const Flow& flow, const volatil
     const u32 start = flow.log_outer == 0 ? in_group << (RNS_LAST_LENGTH + kLastColumns)
                                           : (in_group >> kLogLength << (kLogMatrix + kLastColumns)) +
                                                 ((in_group & ((1u << kLogLength) - 1)) << RNS_LAST_LENGTH);
-    const u32* source =
+    const Word* source =
         flow.group(number) + start + (thread >> Last::kLogGroup << log_step) + (thread & (Last::kGroup - 1));
 #pragma unroll
     for (i32 m = 0; m < Last::kValues; ++m) x[m] = __ldcg(source + (m << Last::kLogGroup));
-    Last::transform(x, thread, shared, flow.last_roots + (static_cast<i64>(claim.row) << RNS_LAST_LENGTH),
-                    pass.moduli[claim.row].last);
+    Last::transform_to_residues(x, thread, shared,
+                                flow.last_roots + (static_cast<i64>(claim.row) << RNS_LAST_LENGTH),
+                                pass.moduli[claim.row].last);
   }
   constexpr i32 kLogParts = kLogLength - kLastColumns;
   const i32 log_tiles = kLogParts + flow.log_outer;
@@ -178,9 +178,10 @@ __device__ void transform_rows(const Pass& pass, const Flow& flow, const volatil
                                         : (tile >> kLogLength << kLastColumns) +
                                               ((tile & ((1u << kLogLength) - 1)) << flow.log_outer);
   const i32 log_step = kLogLength + flow.log_outer;
-  u32* target = pass.out + claim.row * pass.out_stride +
-                (static_cast<i64>(whole >> log_tiles) << (kLogMatrix + flow.log_outer)) + first +
-                (thread & ((1 << kLastColumns) - 1)) + (static_cast<i64>(thread >> kLastColumns) << log_step);
+  Word* target = pass.out + claim.row * pass.out_stride +
+                 (static_cast<i64>(whole >> log_tiles) << (kLogMatrix + flow.log_outer)) + first +
+                 (thread & ((1 << kLastColumns) - 1)) +
+                 (static_cast<i64>(thread >> kLastColumns) << log_step);
   const i64 step = 1LL << (log_step + Last::kLogGroup);
 #pragma unroll
   for (i32 m = 0; m < Last::kValues; ++m) __stcs(target + m * step, x[m]);
@@ -192,7 +193,7 @@ __device__ void transform_rows(const Pass& pass, const Flow& flow, const volatil
 extern "C" {
 
 __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_overlapped(Pass pass, Flow flow) {
-  extern __shared__ u32 shared[];
+  alignas(kAlignment) extern __shared__ Word shared[];
   __shared__ Claim claim;
   for (;;) {
     __syncthreads();

@@ -16,6 +16,14 @@
 
 namespace rns {
 
+using F = RNS_FIELD;
+using Word = F::Word;
+using Pair = F::Pair;
+using Base = F::Base;
+
+// Bytes at whose multiples shared memory begins, for factors to be read at once.
+constexpr i32 kAlignment = sizeof(Pair);
+
 constexpr i32 kLogLength = RNS_LOG_LENGTH;
 constexpr i32 kLogColumns = RNS_LOG_COLUMNS;
 constexpr i32 kLogValues = RNS_LOG_VALUES;
@@ -25,16 +33,16 @@ constexpr i32 kLogValues = RNS_LOG_VALUES;
 // follow, the power m of the root of what they and this one transform is low[m % 2^log_split] high[m >>
 // log_split].
 struct Pass {
-  const u32* x;
-  u32* out;
+  const Word* x;
+  Word* out;
   i64 x_stride;
   i64 out_stride;
-  const Modulus* moduli;
-  const Factor* roots;
-  const Factor* low;
-  const Factor* high;
-  const Factor* within;  // w^(i j) at (j << kLogColumns) + i, of a matrix whose columns are transformed
-  const Factor* scales;  // what results are multiplied by, or null
+  const Base* moduli;
+  const Pair* roots;
+  const Pair* low;
+  const Pair* high;
+  const Pair* within;  // w^(i j) at (j << kLogColumns) + i, of a matrix whose columns are transformed
+  const Pair* scales;  // what results are multiplied by, or null
   i32 rows;
   u32 tiles;
   i32 log_length;  // in the last pass, of the whole transform
@@ -59,15 +67,14 @@ struct Place {
 // lines of its next tile, for the second-level cache to have them; it is no error to ask for what is not
 // there.
 constexpr bool kIsAlone = RNS_BLOCKS == 1;
-constexpr i32 kLine = 32;  // words
-__device__ inline void prefetch(const u32* x) { asm volatile("prefetch.global.L2 [%0];" ::"l"(x)); }
+constexpr i32 kLine = 128 / sizeof(Word);  // words
+__device__ inline void prefetch(const Word* x) { asm volatile("prefetch.global.L2 [%0];" ::"l"(x)); }
 
 // The power m of a root, times the scale if there is one.
-template <class F>
-__device__ Factor power(const Pass& pass, i32 row, u32 m, bool is_scaled, Modulus modulus) {
-  const Factor* low = pass.low + (static_cast<i64>(row) << pass.log_split);
-  const Factor* high = pass.high + (static_cast<i64>(row) << pass.log_high);
-  u32 value = low[m & ((1u << pass.log_split) - 1)].value;
+__device__ inline Pair power(const Pass& pass, i32 row, u32 m, bool is_scaled, Base modulus) {
+  const Pair* low = pass.low + (static_cast<i64>(row) << pass.log_split);
+  const Pair* high = pass.high + (static_cast<i64>(row) << pass.log_high);
+  Word value = low[m & ((1u << pass.log_split) - 1)].value;
   value = F::multiply(value, load_factor(high, m >> pass.log_split), modulus.last);
   if (is_scaled) value = F::multiply(value, load_factor(pass.scales, row), modulus.last);
   return F::factor(value, modulus);

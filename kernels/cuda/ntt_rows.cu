@@ -5,14 +5,14 @@ using namespace rns;
 
 namespace {
 
-using F = RNS_FIELD;
 using T = Tile<F, kLogLength, 0, kLogValues, false>;
 
 // Long ones need the first-level cache for factors, so that what is transformed should not stay in it. Each
 // has a block.
 constexpr bool kStreams = kLogLength > 12;
-static_assert(!kStreams || T::kThreads * kLine == 1 << kLogLength, "a thread asks for a line");
-__device__ u32 load(const u32* x) { return kStreams ? __ldcs(x) : *x; }
+constexpr i32 kLines = T::kValues / kLine;  // that a thread asks for
+static_assert(!kStreams || kLines > 0, "threads ask for all lines");
+__device__ Word load(const Word* x) { return kStreams ? __ldcs(x) : *x; }
 
 }  // namespace
 
@@ -21,7 +21,7 @@ extern "C" {
 // A block has a transform for each kThreads of its threads, and asks for the lines of a long one that another
 // block takes soon, `ahead` tiles from its own, unless that is 0.
 __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_rows(Pass pass, i64 transforms, u32 ahead) {
-  extern __shared__ u32 shared[];
+  alignas(kAlignment) extern __shared__ Word shared[];
   __shared__ u32 kept;  // a long transform needs all registers
   const i32 thread = threadIdx.x & (T::kThreads - 1), slot = threadIdx.x >> T::kLogThreads;
   const i32 slots = blockDim.x >> T::kLogThreads;
@@ -30,35 +30,39 @@ __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_rows(Pass pass, i
       if (threadIdx.x == 0) kept = number;
       if (ahead != 0 && number + ahead < pass.tiles * pass.rows) {
         const Place next = Place::of(number + ahead, pass.tiles);
-        prefetch(pass.x + next.row * pass.x_stride + (static_cast<i64>(next.tile) << kLogLength) +
-                 thread * kLine);
+        const Word* lines = pass.x + next.row * pass.x_stride + (static_cast<i64>(next.tile) << kLogLength);
+#pragma unroll
+        for (i32 k = 0; k < kLines; ++k) prefetch(lines + (thread + k * T::kThreads) * kLine);
       }
     }
     const Place place = Place::of(number, pass.tiles);
     const i64 index = static_cast<i64>(place.tile) * slots + slot;
     const bool is_one = index < transforms;
-    const u32* source = pass.x + place.row * pass.x_stride + (index << kLogLength) + thread;
-    const u32 last = pass.moduli[place.row].last;
-    u32 x[T::kValues];
+    const Word* source = pass.x + place.row * pass.x_stride + (index << kLogLength) + thread;
+    const Word last = pass.moduli[place.row].last;
+    Word x[T::kValues];
 #pragma unroll
     for (i32 m = 0; m < T::kValues; ++m) x[m] = kStreams || is_one ? load(source + (m << T::kLogThreads)) : 0;
     T::transform(x, thread, shared + slot * T::kWords,
                  pass.roots + (static_cast<i64>(place.row) << kLogLength), last);
     if (pass.scales != nullptr) {
-      const Factor scale = load_factor(pass.scales, place.row);
+      const Pair scale = load_factor(pass.scales, place.row);
 #pragma unroll
       for (i32 m = 0; m < T::kValues; ++m) x[m] = F::multiply(x[m], scale, last);
+    } else {
+#pragma unroll
+      for (i32 m = 0; m < T::kValues; ++m) x[m] = F::residue(x[m], last);
     }
     if constexpr (kStreams) {
       const Place own = Place::of(*static_cast<volatile u32*>(&kept), pass.tiles);
-      u32* target =
+      Word* target =
           pass.out + own.row * pass.out_stride + (static_cast<i64>(own.tile) << kLogLength) + thread;
 #pragma unroll
       for (i32 m = 0; m < T::kValues; ++m) __stcs(target + (m << T::kLogThreads), x[m]);
       __syncthreads();  // until all have read which one it is
     } else {
       if (!is_one) continue;
-      u32* target = pass.out + place.row * pass.out_stride + (index << kLogLength) + thread;
+      Word* target = pass.out + place.row * pass.out_stride + (index << kLogLength) + thread;
 #pragma unroll
       for (i32 m = 0; m < T::kValues; ++m) target[m << T::kLogThreads] = x[m];
     }

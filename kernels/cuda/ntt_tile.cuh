@@ -5,14 +5,29 @@
 #pragma once
 
 #include <rns/ntt.cuh>
+#include <rns/wide_ntt.cuh>
 
 #include "grid.cuh"
 
 namespace rns {
 
-// A power of a root of unity of the table at 8 bytes a factor, through the cache for what is only read.
+// A power of a root of unity of the table at 8 or 16 bytes a factor, through the cache for what is only read.
 __device__ inline Factor load_factor(const Factor* table, i64 k) {
   const uint2 pair = __ldg(reinterpret_cast<const uint2*>(table) + k);
+  return {pair.x, pair.y};
+}
+__device__ inline WideFactor load_factor(const WideFactor* table, i64 k) {
+  const ulonglong2 pair = __ldg(reinterpret_cast<const ulonglong2*>(table) + k);
+  return {pair.x, pair.y};
+}
+
+// A factor that shared memory holds, by one access.
+__device__ inline Factor shared_factor(const Factor* w) {
+  const uint2 pair = *reinterpret_cast<const uint2*>(w);
+  return {pair.x, pair.y};
+}
+__device__ inline WideFactor shared_factor(const WideFactor* w) {
+  const ulonglong2 pair = *reinterpret_cast<const ulonglong2*>(w);
   return {pair.x, pair.y};
 }
 
@@ -21,6 +36,8 @@ __device__ inline Factor load_factor(const Factor* table, i64 k) {
 // tile values are first those of column t / kGroup instead, elements t % kGroup + m kGroup.
 template <class F, i32 kLogLength, i32 kLogColumns, i32 kLogValues, bool kTurned>
 struct Tile {
+  typedef typename F::Word Word;
+  typedef typename F::Pair Pair;
   static constexpr i32 kValues = 1 << kLogValues;
   static constexpr i32 kLogGroup = kLogLength - kLogValues;
   static constexpr i32 kGroup = 1 << kLogGroup;
@@ -29,10 +46,11 @@ struct Tile {
   static constexpr bool kOneStage = kLogGroup == 0;
 
   // What the numbers of shared words are spread by, so that the first exchange writes to different banks: in
-  // a turned tile threads of a warp may be of several columns.
+  // a turned tile threads of a warp may be of several columns. The banks hold 32 words of 4 bytes or 16 of 8.
+  static constexpr i32 kLogBanks = sizeof(Word) == 4 ? 5 : 4;
   static constexpr i32 kBits = kLogColumns + kLogValues;
-  static constexpr i32 kPadShift = kBits < 5 ? 5 : kBits;
-  static constexpr i32 kLogApart = kLogGroup < 5 ? 5 - kLogGroup : 0;
+  static constexpr i32 kPadShift = kBits < kLogBanks ? kLogBanks : kBits;
+  static constexpr i32 kLogApart = kLogGroup < kLogBanks ? kLogBanks - kLogGroup : 0;
   static constexpr i32 kPadStep = 1 << (kTurned && kLogApart < kLogColumns ? kLogApart : kLogColumns);
   static constexpr RNS_INLINE i32 padded(i32 number) { return number + (number >> kPadShift) * kPadStep; }
   static constexpr i32 kWords = kOneStage ? 0 : padded((1 << (kLogLength + kLogColumns)) - 1) + 1;
@@ -53,9 +71,9 @@ struct Tile {
   // Levels of butterflies between values of one thread. Of kDone bits of the numbers that are done, the rest
   // is k 2^kLogRest + t, and roots[half + k] is the power k of a root of order 2 half.
   template <i32 kDone, i32 kStage, i32 kLogRest>
-  static __device__ void transform_values(u32 (&x)[kValues], i32 thread, const Factor* roots, u32 last) {
+  static __device__ void transform_values(Word (&x)[kValues], i32 thread, const Pair* roots, Word last) {
     constexpr i32 kSets = kValues >> kStage;
-    const Factor* of_thread = roots + (kLogRest == 0 ? 0 : thread >> kDone);
+    const Pair* of_thread = roots + (kLogRest == 0 ? 0 : thread >> kDone);
 #pragma unroll
     for (i32 level = kStage - 1; level >= 0; --level) {
       const i32 half = 1 << level;
@@ -63,7 +81,7 @@ struct Tile {
       for (i32 pair = 0; pair < kValues / 2; ++pair) {
         const i32 set = pair % kSets, k = pair / kSets % half, group = pair / kSets / half;
         const i32 first = 2 * half * group + k;
-        u32 &a = x[set + kSets * first], &b = x[set + kSets * (first + half)];
+        Word &a = x[set + kSets * first], &b = x[set + kSets * (first + half)];
         if (kLogRest == 0 && k == 0) {
           F::butterfly(a, b, last);
         } else {
@@ -72,7 +90,7 @@ struct Tile {
         }
       }
     }
-    u32 y[kValues];
+    Word y[kValues];
 #pragma unroll
     for (i32 m = 0; m < kValues; ++m) y[m] = x[m];
 #pragma unroll
@@ -85,25 +103,25 @@ struct Tile {
   }
 
   template <i32 kDone, i32 kStage>
-  static __device__ void exchange(u32 (&x)[kValues], i32 thread, i32 from, u32* shared) {
+  static __device__ void exchange(Word (&x)[kValues], i32 thread, i32 from, Word* shared) {
     constexpr i32 kSets = kValues >> kStage;
     synchronise();
-    u32* target = shared + padded(place(from, kDone, kStage));
+    Word* target = shared + padded(place(from, kDone, kStage));
 #pragma unroll
     for (i32 m = 0; m < kValues; ++m) {
       const i32 number = place((m % kSets) << kLogThreads, kDone, kStage) + ((m / kSets) << kDone);
       target[padded(number)] = x[m];
     }
     synchronise();
-    const u32* source = shared + padded(thread);
+    const Word* source = shared + padded(thread);
 #pragma unroll
     for (i32 m = 0; m < kValues; ++m) x[m] = source[padded(m << kLogThreads)];
   }
 
   // The stages that are left, of kLeft bits.
   template <i32 kDone, i32 kLeft>
-  static __device__ void run_stages(u32 (&x)[kValues], i32 thread, u32* shared, const Factor* roots,
-                                    u32 last) {
+  static __device__ void run_stages(Word (&x)[kValues], i32 thread, Word* shared, const Pair* roots,
+                                    Word last) {
     constexpr i32 kStage = kLeft < kLogValues ? kLeft : kLogValues;
     constexpr i32 kLogRest = kLeft - kStage;
     i32 from = thread;  // column and element of the first value
@@ -117,9 +135,17 @@ struct Tile {
   }
 
   // Transforms of the columns; `shared` has kWords for the tile, of threads that all come here.
-  static __device__ void transform(u32 (&x)[kValues], i32 thread, u32* shared, const Factor* roots,
-                                   u32 last) {
+  static __device__ void transform(Word (&x)[kValues], i32 thread, Word* shared, const Pair* roots,
+                                   Word last) {
     run_stages<kLogColumns, kLogLength>(x, thread, shared, roots, last);
+  }
+
+  // The same, to residues, where a field's butterflies give less than these.
+  static __device__ void transform_to_residues(Word (&x)[kValues], i32 thread, Word* shared,
+                                               const Pair* roots, Word last) {
+    transform(x, thread, shared, roots, last);
+#pragma unroll
+    for (i32 m = 0; m < kValues; ++m) x[m] = F::residue(x[m], last);
   }
 };
 

@@ -5,7 +5,6 @@ using namespace rns;
 
 namespace {
 
-using F = RNS_FIELD;
 using T = Tile<F, kLogLength, kLogColumns, kLogValues, true>;
 
 // Element (a, b, c) of a transform, for c < kLength, is at (a B + b) kLength + c, where the first pass has
@@ -24,17 +23,17 @@ struct Tiles {
   __device__ i64 transform(u32 tile) const {
     return static_cast<i64>(tile >> (log_groups + log_b)) << pass.log_length;
   }
-  __device__ const u32* source(Place place) const {
+  __device__ const Word* source(Place place) const {
     return pass.x + place.row * pass.x_stride + transform(place.tile) +
            (((first_a(place.tile) << log_b) + b(place.tile)) << kLogLength);
   }
-  __device__ u32* target(Place place) const {
+  __device__ Word* target(Place place) const {
     return pass.out + place.row * pass.out_stride + transform(place.tile) + first_a(place.tile) +
            (b(place.tile) << log_a);
   }
   __device__ void prefetch_tile(u32 number) const {
     if (number >= pass.tiles * pass.rows) return;
-    const u32* x = source(Place::of(number, pass.tiles));
+    const Word* x = source(Place::of(number, pass.tiles));
     constexpr i32 kLines = (1 << kLogLength) / kLine;
     for (i32 k = threadIdx.x; k < kLines << kLogColumns; k += T::kThreads) {
       prefetch(x + (static_cast<i64>(k / kLines) << (log_b + kLogLength)) + k % kLines * kLine);
@@ -47,7 +46,7 @@ struct Tiles {
 extern "C" {
 
 __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_turned(Pass pass) {
-  extern __shared__ u32 shared[];
+  alignas(kAlignment) extern __shared__ Word shared[];
   const i32 thread = threadIdx.x;
   const Tiles tiles{pass};
   const i32 log_step = tiles.log_a + tiles.log_b;
@@ -58,16 +57,16 @@ __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_turned(Pass pass)
   const i64 step = 1LL << (log_step + T::kLogThreads - kLogColumns);
   for (u32 number = blockIdx.x; number < pass.tiles * pass.rows; number += gridDim.x) {
     const Place place = Place::of(number, pass.tiles);
-    const u32* source = tiles.source(place) + first;
-    u32* target = tiles.target(place) + first_result;
-    const u32 last = pass.moduli[place.row].last;
-    u32 x[T::kValues];
+    const Word* source = tiles.source(place) + first;
+    Word* target = tiles.target(place) + first_result;
+    const Word last = pass.moduli[place.row].last;
+    Word x[T::kValues];
 #pragma unroll
     for (i32 m = 0; m < T::kValues; ++m) x[m] = source[m << T::kLogGroup];
     if constexpr (kIsAlone) tiles.prefetch_tile(number + gridDim.x);
     T::transform(x, thread, shared, pass.roots + (static_cast<i64>(place.row) << kLogLength), last);
 #pragma unroll
-    for (i32 m = 0; m < T::kValues; ++m) target[m * step] = x[m];
+    for (i32 m = 0; m < T::kValues; ++m) target[m * step] = F::residue(x[m], last);
   }
 }
 

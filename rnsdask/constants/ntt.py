@@ -109,34 +109,42 @@ def _factors(
 #
 # For primes below 2**31 pairs are Shoup's, ``(w, floor(w 2**32 / p))``. If a set has greater primes, all
 # pairs are Montgomery's: ``v = w 2**32`` modulo p, and ``v / p`` modulo 2**32; all primes must be odd.
+# Pairs of uint64 are Shoup's for 2**64, of any primes below it.
 
 
-def root_factors(roots: list[int], primes: list[int], length: int) -> NDArray[np.uint32]:
+def root_factors(roots: list[int], primes: list[int], length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Factors for transforms of a length, of roots of that order: shape (n, length, 2).
 
     That at ``half + k`` is of the power k of a root of order ``2 half``, for every power of two ``half``.
     """
-    values = np.zeros((len(primes), length), dtype=np.uint32)
+    values = np.zeros((len(primes), length), dtype=dtype)
     if length > 1:
         values[:, length // 2 :] = progressions([1] * len(primes), roots, length // 2, primes)
     half = length // 4
     while half > 0:
         values[:, half : 2 * half] = values[:, 2 * half : 4 * half : 2]
         half //= 2
-    return _pairs(values, primes)
+    return _pairs(values, primes, dtype)
 
 
-def power_factors(starts: list[int], roots: list[int], primes: list[int], count: int) -> NDArray[np.uint32]:
+def power_factors(
+    starts: list[int], roots: list[int], primes: list[int], count: int, dtype: np.dtype[Any]
+) -> NDArray[Any]:
     """Factors of ``start root**k`` for k below a power of two: shape (n, count, 2)."""
-    return _pairs(progressions(starts, roots, count, primes), primes)
+    return _pairs(progressions(starts, roots, count, primes), primes, dtype)
 
 
 def is_narrow(primes: list[int]) -> bool:
-    """Whether pairs are those of Shoup."""
+    """Whether pairs of uint32 are those of Shoup."""
     return max(primes) < 2**31
 
 
-def _pairs(values: NDArray[np.uint32], primes: list[int]) -> NDArray[np.uint32]:
+def _pairs(values: NDArray[Any], primes: list[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    if dtype == np.uint64:
+        exact = values.astype(object)
+        return np.stack([exact, (exact << 64) // np.array(primes, dtype=object)[:, None]], axis=-1).astype(
+            dtype
+        )
     sizes, shifted = np.array(primes, dtype=np.uint64)[:, None], values.astype(np.uint64) << np.uint64(32)
     if is_narrow(primes):
         return np.stack([values, (shifted // sizes).astype(np.uint32)], axis=-1)

@@ -70,7 +70,7 @@ def as_cpp(instruction: list[str], names: list[str]) -> str:
 def as_host_source(code: str) -> str:
     """A source of CUDA as C++, without what launches its kernels."""
     memory = f"alignas(16) static unsigned char shared_memory[{SHARED_BYTES}];\n"
-    shared = r"extern __shared__ (\w+) (\w+)\[\];"
+    shared = r"(?:alignas\(\w+\) )?extern __shared__ (\w+) (\w+)\[\];"
     code = re.sub(shared, r"static \1* const \2 = reinterpret_cast<\1*>(shared_memory);", code)
     return f'#include "{HEADER}"\n' + memory + without_assembly(with_own_headers(code))
 

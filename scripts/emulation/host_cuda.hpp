@@ -26,6 +26,9 @@ struct Dim3 {
 struct alignas(8) uint2 {
   unsigned x, y;
 };
+struct alignas(16) ulonglong2 {
+  unsigned long long x, y;
+};
 struct alignas(4) uchar4 {
   unsigned char x, y, z, w;
 };

@@ -188,9 +188,9 @@ def test_proofs_of_common_moduli_come_compiled() -> None:
 def test_shapes_of_matrices_are_those_of_all_gpus() -> None:
     """The least and the most shared memory of a block, from sm_80 on."""
     for log in range(7, 12):
-        for narrow in (False, True):
+        for field, word in variants.FIELDS.items():
             for most in (99 * 1024, 227 * 1024):
-                options = variants.transform_options(matrix_shape(log, 5, most), narrow)
+                options = variants.transform_options(matrix_shape(log, 5, most, word), field)
                 assert options in variants.VARIANTS["ntt_columns"]
 
 

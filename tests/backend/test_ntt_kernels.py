@@ -11,6 +11,7 @@ from rnsdask.backend import cpu, kernels_of
 from rnsdask.constants import transform_constants
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.primes import is_prime, primes_below
+from rnsdask.core.wide_moduli import WideModuli
 
 # The greatest primes with long transforms below each power of two where another way begins, and one above.
 GREATEST = [next(primes_below(2**bits + 1, 2**20)) for bits in (30, 31, 32)]
@@ -18,18 +19,25 @@ LEAST = next(p for p in range(2**31 + 1, 2**32, 2**20) if is_prime(p))
 SETS = [ModuliSet(primes) for primes in (GREATEST[:1], GREATEST[:2], [LEAST, *GREATEST])]
 
 
-def drawn(rng: np.random.Generator, moduli: ModuliSet, count: int) -> np.ndarray:
+# Primes of words of 8 bytes by the ways to compute with them, and several lengths of primes together.
+WIDE_SETS = [
+    WideModuli(tuple(next(primes_below(2**bits, 2**22)) for bits in widths))
+    for widths in ((60,), (62, 33, 50), (63, 61), (64,))
+]
+
+
+def drawn(rng: np.random.Generator, moduli: ModuliSet | WideModuli, count: int) -> np.ndarray:
     """Residues, p - 1 among them and in runs."""
     words = np.stack([rng.integers(0, p, count, dtype=np.uint64) for p in moduli])
     greatest = np.array([p - 1 for p in moduli], dtype=np.uint64)[:, None]
     words[:, : count // 3] = np.where(rng.integers(2, size=count // 3), greatest, words[:, : count // 3])
-    return words.astype(np.uint32)
+    return words if isinstance(moduli, WideModuli) else words.astype(np.uint32)
 
 
 def in_wider_rows(words: np.ndarray, xp: Any) -> Any:
     """Copy residues to a processor, into rows that lie further apart and begin anywhere."""
     rows, count = words.shape
-    held = xp.zeros((rows, count + 5), dtype=xp.uint32)
+    held = xp.zeros((rows, count + 5), dtype=words.dtype)
     held[:, 3 : 3 + count] = xp.asarray(words)
     return held[:, 3 : 3 + count]
 
@@ -47,6 +55,31 @@ def test_transforms_are_those_of_the_cpu(length: int, rng: np.random.Generator) 
             cpu.ntt(words, constants, expected)
             kernels_of(found).ntt(in_wider_rows(words, cupy), constants, found)
             np.testing.assert_array_equal(found.get(), expected)
+
+
+def compare_long_primes(moduli: WideModuli, length: int, runs: int, rng: np.random.Generator) -> None:
+    """Transforms on a GPU with those of the CPU, out of place and in place."""
+    import cupy
+
+    words = drawn(rng, moduli, length * runs)
+    for inverse in (False, True):
+        constants, expected = transform_constants(moduli, length, inverse), np.empty_like(words)
+        cpu.ntt(words, constants, expected)
+        x, found = in_wider_rows(words, cupy), in_wider_rows(np.empty_like(words), cupy)
+        kernels_of(found).ntt(x, constants, found)
+        np.testing.assert_array_equal(found.get(), expected)
+        np.testing.assert_array_equal(x.get(), words)
+        kernels_of(x).ntt(x, constants, x)
+        np.testing.assert_array_equal(x.get(), expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("log_length", range(23))
+def test_transforms_modulo_long_primes_are_those_of_the_cpu(
+    log_length: int, rng: np.random.Generator
+) -> None:
+    for moduli, runs in zip(WIDE_SETS, (100 if log_length <= 14 else 9, 3, 1, 1), strict=True):
+        compare_long_primes(moduli, 2**log_length, runs, rng)
 
 
 @pytest.mark.gpu
@@ -113,11 +146,13 @@ def test_all_ways_to_cut_a_transform(
     from rnsdask.backend.cuda import ntt
 
     length, moduli = 2 ** sum(lengths), SETS[2]
-    monkeypatch.setattr(ntt, "longest_row", lambda: 4)
+    monkeypatch.setattr(ntt, "longest_row", lambda _: 4)
     monkeypatch.setattr(ntt, "overlapped_matrix", lambda _: 0)
-    monkeypatch.setattr(ntt, "cut_length", lambda _: lengths)
+    monkeypatch.setattr(ntt, "cut_length", lambda *_: lengths)
     monkeypatch.setattr(ntt, "cut_product", lambda _: lengths[:-1])
     monkeypatch.setattr(ntt, "BETWEEN", 2 * length)  # three runs of four rows are done in several parts
+    for long_primes in WIDE_SETS:
+        compare_long_primes(long_primes, length, 3, rng)
     words, other = drawn(rng, moduli, 3 * length), drawn(rng, moduli, 3 * length)
     for inverse in (False, True):
         constants = transform_constants(moduli, length, inverse)

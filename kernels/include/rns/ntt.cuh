@@ -1,5 +1,7 @@
 // Butterflies of number-theoretic transforms modulo a prime p, by decimation in frequency: a and b become
 // |a + b| and |(a - b) w|, where w is a power of a root of unity.
+//
+// A field brings the types of its words, of factors with what multiplies by them, and of moduli.
 #pragma once
 
 #include "modular.cuh"
@@ -8,6 +10,10 @@ namespace rns {
 
 // Modulo p < 2^31, where every value is below 2 p < 2^32, so that 32 bits hold it.
 struct NarrowField {
+  typedef u32 Word;
+  typedef Factor Pair;
+  typedef Modulus Base;
+
   // |r| for r < 2 p: the less of r and r - p, which wraps if it is negative.
   static RNS_INLINE u32 reduce(u32 r, u32 last) {
     const u32 less = r - last - 1u;
@@ -24,6 +30,10 @@ struct NarrowField {
   static RNS_INLINE u32 multiply(u32 x, Factor w, u32 last) {
     return reduce(multiply_loosely(x, w, last), last);
   }
+
+  // A product that butterflies take, and the residue of what they give.
+  static RNS_INLINE u32 multiply_between(u32 x, Factor w, u32 last) { return multiply(x, w, last); }
+  static RNS_INLINE u32 residue(u32 x, u32) { return x; }
 
   static RNS_INLINE void butterfly(u32& a, u32& b, Factor w, u32 last) {
     const u32 difference = a - b + last + 1u;
@@ -55,6 +65,10 @@ struct NarrowField {
 // Modulo an odd p < 2^32, in 32 bits: products by P. Montgomery, "Modular multiplication without trial
 // division", Math. Comp. 44, 1985. A factor is |w 2^32| and that times the inverse of p modulo 2^32.
 struct MontgomeryField {
+  typedef u32 Word;
+  typedef Factor Pair;
+  typedef Modulus Base;
+
   // x w.value - q p is a multiple of 2^32, and both of its terms' upper halves are below p.
   static RNS_INLINE u32 multiply(u32 x, Factor w, u32 last) {
     const u32 q = x * w.quotient;
@@ -63,8 +77,10 @@ struct MontgomeryField {
     return mod_sub(high, multiple, last);
   }
 
-  // A number that `multiply` takes.
+  // A number that `multiply` takes, a product that butterflies take, and the residue of what they give.
   static RNS_INLINE u32 multiply_loosely(u32 x, Factor w, u32 last) { return multiply(x, w, last); }
+  static RNS_INLINE u32 multiply_between(u32 x, Factor w, u32 last) { return multiply(x, w, last); }
+  static RNS_INLINE u32 residue(u32 x, u32) { return x; }
 
   // The factor of w, from |w 2^32|. Each step doubles the bits of the inverse of p that are right, from 3 on.
   static RNS_INLINE Factor factor(u32 w, Modulus m) {

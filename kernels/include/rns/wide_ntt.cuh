@@ -9,39 +9,90 @@ namespace rns {
 // The less of r and r - m, which wraps if it is negative: |r| for r < 2 m.
 RNS_INLINE u64 reduce_once(u64 r, u64 m) { return r - m < r ? r - m : r; }
 
+// |a + b| for a, b < m < 2^63. On a GPU a sign is found by one comparison, an order of 64 bits by two.
+RNS_INLINE u64 add_once(u64 a, u64 b, u64 m) {
+#ifdef __CUDA_ARCH__
+  const u64 r = a + b - m;
+  return static_cast<i64>(r) < 0 ? r + m : r;
+#else
+  return reduce_once(a + b, m);
+#endif
+}
+
+struct WideTypes {
+  typedef u64 Word;
+  typedef WideFactor Pair;
+  typedef WideModulus Base;
+  static RNS_INLINE WideFactor factor(u64 w, WideModulus m) { return wide_factor(w, m); }
+};
+
 // Modulo p < 2^62, where 64 bits hold every value below 4 p: values stay below 2 p (D. Harvey, "Faster
 // arithmetic for number-theoretic transforms", 2014).
-struct LazyWideField {
-  static RNS_INLINE u64 reduce(u64 r, u64 last) { return reduce_once(r, last + 1u); }
+struct LazyWideField : WideTypes {
+  static RNS_INLINE u64 residue(u64 r, u64 last) { return reduce_once(r, last + 1u); }
+
+  // Below 2 p, for any x.
+  static RNS_INLINE u64 multiply_loosely(u64 x, WideFactor w, u64 last) {
+    return x * w.value - static_cast<u64>((static_cast<u128>(x) * w.quotient) >> 64) * (last + 1u);
+  }
+  static RNS_INLINE u64 multiply_between(u64 x, WideFactor w, u64 last) {
+    return multiply_loosely(x, w, last);
+  }
+  static RNS_INLINE u64 multiply(u64 x, WideFactor w, u64 last) {
+    return residue(multiply_loosely(x, w, last), last);
+  }
+
+  static RNS_INLINE void butterfly(u64& a, u64& b, u64 last) {
+    const u64 p = last + 1u, difference = a - b + 2u * p;
+    a = add_once(a, b, 2u * p);
+    b = reduce_once(difference, 2u * p);
+  }
 
   static RNS_INLINE void butterfly(u64& a, u64& b, WideFactor w, u64 last) {
     const u64 p = last + 1u, difference = a - b + 2u * p;
-    a = reduce_once(a + b, 2u * p);
-    b = difference * w.value - static_cast<u64>((static_cast<u128>(difference) * w.quotient) >> 64) * p;
+    a = add_once(a, b, 2u * p);
+    b = multiply_loosely(difference, w, last);
   }
 };
 
 // Modulo p < 2^63, where 64 bits hold every value below 2 p.
-struct ShortWideField {
-  static RNS_INLINE u64 reduce(u64 r, u64) { return r; }
+struct ShortWideField : WideTypes {
+  static RNS_INLINE u64 residue(u64 r, u64) { return r; }
 
+  static RNS_INLINE u64 multiply_loosely(u64 x, WideFactor w, u64 last) {
+    return LazyWideField::multiply_loosely(x, w, last);
+  }
   static RNS_INLINE u64 multiply(u64 x, WideFactor w, u64 last) {
-    const u64 q = static_cast<u64>((static_cast<u128>(x) * w.quotient) >> 64);
-    return reduce_once(x * w.value - q * (last + 1u), last + 1u);
+    return reduce_once(multiply_loosely(x, w, last), last + 1u);
+  }
+  static RNS_INLINE u64 multiply_between(u64 x, WideFactor w, u64 last) { return multiply(x, w, last); }
+
+  static RNS_INLINE void butterfly(u64& a, u64& b, u64 last) {
+    const u64 difference = a - b + last + 1u;
+    a = add_once(a, b, last + 1u);
+    b = reduce_once(difference, last + 1u);
   }
 
   static RNS_INLINE void butterfly(u64& a, u64& b, WideFactor w, u64 last) {
     const u64 difference = a - b + last + 1u;
-    a = reduce_once(a + b, last + 1u);
+    a = add_once(a, b, last + 1u);
     b = multiply(difference, w, last);
   }
 };
 
 // Modulo any p < 2^64.
-struct WideField {
-  static RNS_INLINE u64 reduce(u64 r, u64) { return r; }
+struct WideField : WideTypes {
+  static RNS_INLINE u64 residue(u64 r, u64) { return r; }
 
   static RNS_INLINE u64 multiply(u64 x, WideFactor w, u64 last) { return mod_mul(x, w, last); }
+  static RNS_INLINE u64 multiply_loosely(u64 x, WideFactor w, u64 last) { return mod_mul(x, w, last); }
+  static RNS_INLINE u64 multiply_between(u64 x, WideFactor w, u64 last) { return mod_mul(x, w, last); }
+
+  static RNS_INLINE void butterfly(u64& a, u64& b, u64 last) {
+    const u64 difference = mod_sub(a, b, last);
+    a = mod_add(a, b, last);
+    b = difference;
+  }
 
   static RNS_INLINE void butterfly(u64& a, u64& b, WideFactor w, u64 last) {
     const u64 difference = mod_sub(a, b, last);

@@ -78,15 +78,6 @@ WIDE_PRODUCT = np.dtype(
         ("moduli", np.uint64),
     ]
 )
-WIDE_RUNS = np.dtype(
-    [
-        ("x", np.uint64),
-        ("stride", np.int64),
-        ("out", np.uint64),
-        *((name, np.int64) for name in ("rows", "count", "length")),
-        *((name, np.uint64) for name in ("factors", "moduli")),
-    ]
-)
 SUM_TEST = np.dtype(
     [
         (limit, np.uint64)
@@ -463,7 +454,6 @@ STRUCTURES = {
     "wide_arithmetic": {"WideOperand": OPERAND, "WideTask": WIDE_TASK},
     "wide_elimination": {"WideMatrices": WIDE_MATRICES},
     "wide_matmul": {"WideProduct": WIDE_PRODUCT},
-    "wide_ntt": {"WideRuns": WIDE_RUNS},
     "wide_panel": {"WidePanel": WIDE_PANEL},
 }
 """The structures by their names in the sources that know them."""

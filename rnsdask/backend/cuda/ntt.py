@@ -2,7 +2,7 @@
 
 A transform of length A B is one of a matrix of A rows (D. Bailey, "FFTs in external or hierarchical memory",
 1990): of its columns, times powers of the root, and of its rows. Kernels are compiled for each length of a
-pass and kind of prime, at first use.
+pass and kind of prime, words of 4 or 8 bytes, at first use.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,15 +14,12 @@ import numpy as np
 
 from rnsdask.backend.cuda import launching, ntt_tables
 from rnsdask.backend.cuda.arithmetic import apply
-from rnsdask.backend.cuda.launching import Parameter, modulus_table_on, row_stride
+from rnsdask.backend.cuda.launching import Parameter, row_stride
 from rnsdask.backend.cuda.layout import FLOW, PASS
 from rnsdask.backend.cuda.ntt_shapes import Shape, matrix_shape, overlapped, row_shape
 from rnsdask.backend.cuda.variants import overlapped_options, transform_options
-from rnsdask.backend.cuda.wide import wide_ntt
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import TransformConstants
-from rnsdask.constants.ntt import is_narrow
-from rnsdask.core.wide_moduli import WideModuli
 
 # Elements of the memory between two passes: enough that the time of launches does not count.
 BETWEEN = 2**26
@@ -35,15 +32,10 @@ _LONGEST_PRODUCT = 13
 _LONG_ROW = 13
 
 
-def longest_row() -> int:
-    """The logarithm of the longest transform that shared memory holds."""
+def longest_row(word: int) -> int:
+    """The logarithm of the longest transform that shared memory holds, of words of some bytes."""
     shared = launching.most_shared(cupy.cuda.runtime.getDevice())
-    return 14 if row_shape(14).shared <= shared else 13
-
-
-def _matrix_shape(log_length: int, log_width: int) -> Shape:
-    """Shape for columns of a matrix, on the current device."""
-    return matrix_shape(log_length, log_width, launching.most_shared(cupy.cuda.runtime.getDevice()))
+    return 14 if row_shape(14, word).shared <= shared else 13
 
 
 # For two passes in one launch: words between them in addition to those that blocks work on; least words of a
@@ -77,9 +69,12 @@ def _groups(tiles: int, blocks: int, log_tile: int, unit: int) -> tuple[int, int
     return log_group, groups, lag, min(groups, -(-(lag + (_SLACK >> log_tile)) // size) + 1)
 
 
-def cut_length(log_length: int) -> list[int]:
-    """Logarithms of the lengths of passes: two up to 11, or else three of 8, the last one up to 10."""
-    count = 2 if log_length <= 22 else 3
+def cut_length(log_length: int, word: int) -> list[int]:
+    """Logarithms of the lengths of passes: two up to 11, or else three of 8, the last one up to 10.
+
+    Of words of 8 bytes two are up to 10, for a tile holds fewer of them.
+    """
+    count = 2 if log_length <= (22 if word == 4 else 20) else 3
     last = max(-(-log_length // count), min(10, log_length - 8 * (count - 1)))
     rest = log_length - last
     return [*((rest + k) // (count - 1) for k in range(count - 1)), last]
@@ -102,9 +97,19 @@ class _Rows:
     rows: slice
 
     @property
-    def is_narrow(self) -> bool:
-        """Whether the kernels for narrow primes serve all moduli."""
-        return is_narrow(list(self.constants.moduli))
+    def field(self) -> str:
+        """Class of the kernels' arithmetic."""
+        return ntt_tables.field(self.constants)
+
+    @property
+    def word(self) -> int:
+        """Bytes of a word."""
+        return self.constants.roots.itemsize
+
+    def matrix_shape(self, log_length: int, log_width: int) -> Shape:
+        """Shape for columns of a matrix, on the current device."""
+        most = launching.most_shared(cupy.cuda.runtime.getDevice())
+        return matrix_shape(log_length, log_width, most, self.word)
 
     def parameter(
         self, x: Array, out: Array, shape: Shape, tiles: int, tables: dict[str, Array], **fields: int
@@ -112,7 +117,7 @@ class _Rows:
         """Parameter of a pass with `tiles` tiles a row; `tables` are of all rows."""
         device = cupy.cuda.runtime.getDevice()
         tables = {
-            "moduli": modulus_table_on(self.constants.moduli, device),
+            "moduli": ntt_tables.moduli_on(self.constants, device),
             "roots": ntt_tables.roots_on(self.constants, shape.length, device),
             **tables,
         }
@@ -155,18 +160,19 @@ class _Rows:
             (parameter, *arguments),
             block=shape.block,
             shared=shape.shared,
-            strides=strides,
-            defines=transform_options(shape, self.is_narrow),
+            strides=strides and self.word == 4,  # words of 8 bytes take more registers
+            defines=transform_options(shape, self.field),
         )
 
     def transform_rows(self, x: Array, out: Array, log_length: int, scaled: bool) -> None:
         """Transforms that are one after another in each row, in one pass."""
-        shape = row_shape(log_length)
+        shape = row_shape(log_length, self.word)
         transforms = out.shape[1] >> log_length
         tables = self.scales() if scaled else {}
         parameter = self.parameter(x, out, shape, -(-transforms // shape.slots), tables)
         is_long, processors = log_length >= _LONG_ROW, launching.processors(cupy.cuda.runtime.getDevice())
-        arguments = np.int64(transforms), np.uint32(processors >> log_length - _LONG_ROW if is_long else 0)
+        log_ahead = log_length + self.word // 8 - _LONG_ROW  # by the bytes of a transform
+        arguments = np.int64(transforms), np.uint32(processors >> log_ahead if is_long else 0)
         self.launch("ntt_rows", "ntt_rows", shape, parameter, *arguments, strides=not is_long)
 
     def transform_columns(
@@ -180,7 +186,7 @@ class _Rows:
         backward: bool = False,
     ) -> None:
         """Columns of matrices of 2**log_length rows and 2**log_rest columns, and the powers between."""
-        shape = _matrix_shape(log_length, log_rest)
+        shape = self.matrix_shape(log_length, log_rest)
         log_matrix = log_length + log_rest
         device = cupy.cuda.runtime.getDevice()
         low, high, split = self.powers(log_matrix)
@@ -201,7 +207,7 @@ class _Rows:
     def transform_turned(self, x: Array, out: Array, log_length: int, log_between: int) -> None:
         """The last pass: rows, to columns of the result."""
         log_whole = self.constants.length.bit_length() - 1
-        shape = _matrix_shape(log_length, log_whole - log_length - log_between)
+        shape = self.matrix_shape(log_length, log_whole - log_length - log_between)
         tiles = out.shape[1] >> (log_length + shape.columns)
         parameter = self.parameter(x, out, shape, tiles, {}, log_length=log_whole, log_rest=log_between)
         self.launch("ntt_turned", "ntt_turned", shape, parameter)
@@ -210,7 +216,7 @@ class _Rows:
         self, x: Array, out: Array, log_matrix: int, log_outer: int, *, scaled: bool
     ) -> None:
         """The last two passes in one launch: matrices, 2**log_outer for each transform."""
-        shape = overlapped(log_matrix)
+        shape = overlapped(log_matrix, self.word)
         low, high, split = self.powers(log_matrix)
         tables = {"low": low, "high": high, **(self.scales() if scaled else {})}
         tiles = out.shape[1] >> shape.tile
@@ -220,11 +226,11 @@ class _Rows:
         device = cupy.cuda.runtime.getDevice()
         blocks = launching.processors(device) * shape.first.blocks
         unit = shape.first.length if log_outer else log_matrix - shape.tile
-        log_group, groups, lag, ring = _groups(tiles * len(out), blocks, shape.tile, unit)
+        log_group, groups, lag, ring = _groups(tiles * len(out), blocks, shape.tile + self.word // 8, unit)
         last_roots = ntt_tables.roots_on(self.constants, shape.last_length, device)
         flow = Parameter(
             FLOW,
-            between=cupy.empty(ring << log_group + shape.tile, dtype=cupy.uint32),
+            between=cupy.empty(ring << log_group + shape.tile, dtype=out.dtype),
             last_roots=last_roots[self.rows],
             counters=cupy.zeros(1 + 2 * groups, dtype=cupy.uint32),
             lag=lag,
@@ -240,30 +246,27 @@ class _Rows:
             (parameter, flow),
             block=shape.first.block,
             shared=shape.shared,
-            defines=overlapped_options(shape, self.is_narrow),
+            defines=overlapped_options(shape, self.field),
         )
 
 
 def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
-    if isinstance(constants.moduli, WideModuli):
-        wide_ntt(residues, constants, out)
-        return
-    log_length = constants.length.bit_length() - 1
+    log_length, word = constants.length.bit_length() - 1, constants.roots.itemsize
     is_scaled = bool((constants.scales != 1).any())
     if log_length == 0:
         out[...] = residues
         return
-    if log_length <= longest_row():
+    if log_length <= longest_row(word):
         _Rows(constants, slice(None)).transform_rows(residues, out, log_length, is_scaled)
         return
     log_matrix = overlapped_matrix(log_length)
     if log_matrix == log_length:
         _Rows(constants, slice(None)).transform_overlapped(residues, out, log_matrix, 0, scaled=is_scaled)
         return
-    lengths = [log_length - log_matrix, log_matrix] if log_matrix else cut_length(log_length)
+    lengths = [log_length - log_matrix, log_matrix] if log_matrix else cut_length(log_length, word)
     for rows, columns in _parts(out.shape, constants.length):
         of_rows, source, target = _Rows(constants, rows), residues[rows, columns], out[rows, columns]
-        between = cupy.empty(target.shape, dtype=cupy.uint32)
+        between = cupy.empty(target.shape, dtype=target.dtype)
         log_rest = log_length
         for k, log_pass in enumerate(lengths[:-1]):
             log_rest -= log_pass

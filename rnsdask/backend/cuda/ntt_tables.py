@@ -5,10 +5,30 @@ from typing import Any
 
 import numpy as np
 
+from rnsdask.backend.cuda.launching import modulus_table_on
 from rnsdask.backend.cuda.memory import table_on_gpu
 from rnsdask.backend.cuda.ntt_shapes import Shape
+from rnsdask.backend.cuda.wide import wide_table_on
 from rnsdask.constants import TransformConstants
-from rnsdask.constants.ntt import power_factors, root_factors
+from rnsdask.constants.ntt import is_narrow, power_factors, root_factors
+from rnsdask.core.wide_moduli import WideModuli
+
+
+def field(constants: TransformConstants) -> str:
+    """Class of the kernels' arithmetic that serves all primes (``rns/ntt.cuh``, ``rns/wide_ntt.cuh``)."""
+    primes = list(constants.moduli)
+    if isinstance(constants.moduli, WideModuli):
+        bits = (max(primes) - 1).bit_length()
+        return "LazyWideField" if bits <= 62 else "ShortWideField" if bits == 63 else "WideField"
+    return "NarrowField" if is_narrow(primes) else "MontgomeryField"
+
+
+def moduli_on(constants: TransformConstants, device: int) -> Any:
+    """Table of the primes for arithmetic on a device."""
+    moduli = constants.moduli
+    return (
+        wide_table_on(moduli, device) if isinstance(moduli, WideModuli) else modulus_table_on(moduli, device)
+    )
 
 
 def _roots(constants: TransformConstants, log_length: int) -> tuple[list[int], list[int]]:
@@ -22,7 +42,7 @@ def _roots(constants: TransformConstants, log_length: int) -> tuple[list[int], l
 def roots_on(constants: TransformConstants, log_length: int, device: int) -> Any:
     """Factors for passes of a length, on a device."""
     primes, roots = _roots(constants, log_length)
-    return table_on_gpu(root_factors(roots, primes, 1 << log_length))
+    return table_on_gpu(root_factors(roots, primes, 1 << log_length, constants.roots.dtype))
 
 
 @lru_cache(32)
@@ -31,9 +51,9 @@ def powers_on(constants: TransformConstants, log_length: int, device: int) -> tu
     primes, roots = _roots(constants, log_length)
     low_bits = split(log_length)
     steps = [pow(root, 1 << low_bits, p) for root, p in zip(roots, primes, strict=True)]
-    ones = [1] * len(primes)
-    low = power_factors(ones, roots, primes, 1 << low_bits)
-    high = power_factors(ones, steps, primes, 1 << (log_length - low_bits))
+    ones, dtype = [1] * len(primes), constants.roots.dtype
+    low = power_factors(ones, roots, primes, 1 << low_bits, dtype)
+    high = power_factors(ones, steps, primes, 1 << (log_length - low_bits), dtype)
     return table_on_gpu(low), table_on_gpu(high)
 
 
@@ -41,7 +61,8 @@ def powers_on(constants: TransformConstants, log_length: int, device: int) -> tu
 def within_on(constants: TransformConstants, log_matrix: int, shape: Shape, device: int) -> Any:
     """The powers w**(i j) of a root of an order, for columns i and rows j of a tile."""
     primes, roots = _roots(constants, log_matrix)
-    powers = power_factors([1] * len(primes), roots, primes, 1 << (shape.length + shape.columns))
+    count = 1 << (shape.length + shape.columns)
+    powers = power_factors([1] * len(primes), roots, primes, count, constants.roots.dtype)
     rows, columns = np.arange(1 << shape.length), np.arange(1 << shape.columns)
     return table_on_gpu(powers[:, np.outer(rows, columns).ravel()])
 
@@ -49,7 +70,7 @@ def within_on(constants: TransformConstants, log_matrix: int, shape: Shape, devi
 @lru_cache(32)
 def scales_on(constants: TransformConstants, device: int) -> Any:
     primes = list(constants.moduli)
-    return table_on_gpu(power_factors(constants.scales.tolist(), primes, primes, 1))
+    return table_on_gpu(power_factors(constants.scales.tolist(), primes, primes, 1, constants.roots.dtype))
 
 
 def split(log_length: int) -> int:

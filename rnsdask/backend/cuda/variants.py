@@ -65,10 +65,10 @@ def fermat_options(bits: int, side: int, radix: Sequence[int], digits: int) -> D
 # ---- transforms --------------------------------------------------------------------------------------------
 
 
-def transform_options(shape: Shape, is_narrow: bool) -> Defines:
-    """Compiler options for a tile of transforms modulo primes, all of them narrow or not."""
+def transform_options(shape: Shape, field: str) -> Defines:
+    """Compiler options for a tile of transforms modulo primes, by the class of their arithmetic."""
     return (
-        f"-DRNS_FIELD={'NarrowField' if is_narrow else 'MontgomeryField'}",
+        f"-DRNS_FIELD={field}",
         f"-DRNS_LOG_LENGTH={shape.length}",
         f"-DRNS_LOG_COLUMNS={shape.columns}",
         f"-DRNS_LOG_VALUES={shape.values}",
@@ -77,25 +77,32 @@ def transform_options(shape: Shape, is_narrow: bool) -> Defines:
     )
 
 
-def overlapped_options(shape: Overlapped, is_narrow: bool) -> Defines:
+def overlapped_options(shape: Overlapped, field: str) -> Defines:
     """Compiler options for two passes of transforms in one launch."""
-    return *transform_options(shape.first, is_narrow), f"-DRNS_LAST_LENGTH={shape.last_length}"
+    return *transform_options(shape.first, field), f"-DRNS_LAST_LENGTH={shape.last_length}"
 
 
 _SHARED = 99 * 1024
 """Bytes of shared memory that a block of every GPU from sm_80 on may ask for."""
 
-_FIELDS = (True, False)
+FIELDS = {"NarrowField": 4, "MontgomeryField": 4, "LazyWideField": 8}
+"""Arithmetic of common transforms, and bytes of a word."""
+
+_NARROW = tuple(field for field, word in FIELDS.items() if word == 4)
 
 
-def _row_variants(longest: int) -> tuple[Defines, ...]:
+def _row_variants(longest: int, fields: Sequence[str]) -> tuple[Defines, ...]:
     logs = range(1, longest + 1)
-    return tuple(transform_options(row_shape(log), narrow) for narrow in _FIELDS for log in logs)
+    return tuple(transform_options(row_shape(log, FIELDS[field]), field) for field in fields for log in logs)
 
 
 def _matrix_variants(shortest: int) -> tuple[Defines, ...]:
-    shapes = [matrix_shape(log, 5, _SHARED) for log in range(shortest, 12)]
-    return tuple(transform_options(shape, narrow) for narrow in _FIELDS for shape in shapes)
+    logs = range(shortest, 12)
+    return tuple(
+        transform_options(matrix_shape(log, 5, _SHARED, word), field)
+        for field, word in FIELDS.items()
+        for log in logs
+    )
 
 
 # ---- positional numbers ------------------------------------------------------------------------------------
@@ -222,17 +229,19 @@ VARIANTS: dict[str, tuple[Defines, ...]] = {
     "byte_proof": (
         proof_options(2, 1, False, True),
         proof_options(3, 1, True, False),
-        *(proof_options(4, 2, is_wide, is_kept) for is_wide in _FIELDS for is_kept in _FIELDS),
+        *(proof_options(4, 2, is_wide, is_kept) for is_wide in (True, False) for is_kept in (True, False)),
     ),
-    "cyclic_products": _row_variants(13),
+    "cyclic_products": _row_variants(13, _NARROW),
     "eliminate_panel": tuple(cluster_options(1 << log) for log in range(MOST_CLUSTER.bit_length())),
     "int8_tiles": (int8_options(1), int8_options(2)),
     "limbs": tuple(map(limb_options, _LIMBS)),
     "ntt_columns": _matrix_variants(7),
     "ntt_overlapped": tuple(
-        overlapped_options(overlapped(log), narrow) for narrow in _FIELDS for log in range(15, 21)
+        overlapped_options(overlapped(log, word), field)
+        for field, word in FIELDS.items()
+        for log in range(15, 21)
     ),
-    "ntt_rows": _row_variants(14),
+    "ntt_rows": _row_variants(14, tuple(FIELDS)),
     "ntt_turned": _matrix_variants(8),
     "positional_karatsuba": tuple(map(halves_options, (80, *_LONG[1:], *_LONGER[:2]))),
     "positional_modular": tuple(map(limb_options, (0, 1, 2, 4, 8, 9, 16, 32, 64, 128))),

@@ -1,4 +1,4 @@
-"""Arithmetic, elimination and transforms modulo primes beyond 32 bits."""
+"""Arithmetic and elimination modulo primes beyond 32 bits."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -11,18 +11,16 @@ from rnsdask.backend import cpu
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, row_stride
 from rnsdask.backend.cuda.layout import (
-    BLOCK,
     MAX_OPERANDS,
     WIDE_ACROSS,
     WIDE_MATRICES,
     WIDE_PRODUCT,
-    WIDE_RUNS,
     WIDE_TASK,
     WIDE_TILE,
 )
 from rnsdask.backend.cuda.memory import table_on_gpu
 from rnsdask.backend.protocol import Array, LUFactor
-from rnsdask.constants import TransformConstants, wide_modulus_table
+from rnsdask.constants import wide_modulus_table
 from rnsdask.core.wide_moduli import WideModuli
 
 
@@ -155,38 +153,3 @@ def wide_matmul(a: Array, b: Array, out: Array, moduli: WideModuli) -> bool:
     block = WIDE_ACROSS**2
     launching.launch("wide_matmul", "wide_matmul", tiles * block, (product,), block=block)
     return True
-
-
-# ---- transforms -------------------------------------------------------------------------------------------
-
-_LOG_TILE = 11
-"""Logarithm of the words of a tile, in shared memory."""
-
-
-@lru_cache(32)  # of few transforms, for the factors are twice as many words as a run has
-def _factors_on(constants: TransformConstants, device: int) -> tuple[Any, Any]:
-    """Factors of a transform on a device, and the scales."""
-    roots, scales = (table_on_gpu(values) for values in (constants.roots, constants.scales))
-    n, length = len(constants.moduli), constants.length
-    factors = cupy.empty((n, length, _FACTOR), dtype=cupy.uint64)
-    arguments = (roots, _table(constants.moduli), np.int64(n), np.int64(length), factors)
-    launching.launch("wide_ntt", "wide_powers", n * length, arguments)
-    return factors, scales
-
-
-def wide_ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
-    factors, scales = _factors_on(constants, cupy.cuda.runtime.getDevice())
-    (rows, count), length = out.shape, constants.length
-    log_length = length.bit_length() - 1
-    common = {"rows": rows, "count": count, "length": length}
-    common |= {"factors": factors, "moduli": _table(constants.moduli)}
-    x, work, half = residues, None, length // 2
-    while half >= 2**_LOG_TILE:
-        work = cupy.empty(out.shape, dtype=cupy.uint64) if work is None else work
-        runs = Parameter(WIDE_RUNS, x=x, stride=int(row_stride(x)), out=work, **common)
-        launching.launch("wide_ntt", "wide_level", out.size // 2, (runs, np.int64(half)))
-        x, half = work, half // 2
-    runs = Parameter(WIDE_RUNS, x=x, stride=int(row_stride(x)), out=out, **common)
-    arguments = (runs, np.int32(_LOG_TILE), np.int32(log_length), scales)
-    tiles = rows * -(-count // 2**_LOG_TILE)
-    launching.launch("wide_ntt", "wide_tile", tiles * BLOCK, arguments, shared=8 * 2**_LOG_TILE)

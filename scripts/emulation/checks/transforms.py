@@ -10,6 +10,8 @@ from rnsdask.backend.cuda import launching, ntt, ntt_shapes
 from rnsdask.backend.cuda.ntt_shapes import Shape
 from rnsdask.constants import transform_constants
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.primes import primes_below
+from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.positional import multiply as transforms
 
 SETS = ModuliSet([469762049]), ModuliSet([469762049, 4293918721])
@@ -24,8 +26,8 @@ def transformed(kernels: Any, place: Place, lengths: list[int], moduli: ModuliSe
     x, y = (words(len(moduli), 2 * length, seed) % primes for seed in (24, 25))
     x[:, ::5] = y[:, ::5] = primes - 1
     both = [transform_constants(moduli, length, inverse) for inverse in (False, True)]
-    longest = {"_longest_row": lambda: lengths[-1], "_cut": lambda _: lengths, "_BETWEEN": 2 * length}
-    with patch.multiple(ntt, **longest, _cut_product=lambda _: lengths[:-1]):
+    longest = {"longest_row": lambda _: lengths[-1], "cut_length": lambda *_: lengths, "BETWEEN": 2 * length}
+    with patch.multiple(ntt, **longest, cut_product=lambda _: lengths[:-1]):
         for constants in both:
             out = place(np.empty_like(x))
             kernels.ntt(place(x), constants, out)
@@ -59,7 +61,7 @@ def transforms_in_one_launch(kernels: Any, place: Place) -> list[Any]:
     shapes = {7: Shape(4, 2, 2, 4), 8: Shape(4, 3, 3, 4), 9: Shape(5, 2, 2, 5)}
     results = []
     for log, matrix in ((7, 7), (8, 8), (9, 9), (10, 7), (11, 8)):
-        cut = {"_longest_row": lambda: 4, "_OVERLAPPED": {log: matrix}, "_BETWEEN": 2 ** (log + 1)}
+        cut = {"longest_row": lambda _: 4, "_OVERLAPPED": {log: matrix}, "BETWEEN": 2 ** (log + 1)}
         large = patch.object(launching, "is_hopper", lambda _: True)
         cache = patch.object(launching, "cache_bytes", lambda _: 2**26)
         tiles = patch.dict(ntt_shapes._OVERLAPPED, shapes)
@@ -70,6 +72,69 @@ def transforms_in_one_launch(kernels: Any, place: Place) -> list[Any]:
                     out = place(x)
                     kernels.ntt(out, transform_constants(moduli, 2**log, inverse), out)
                     results.append(out)
+    return results
+
+
+WIDE_SETS = tuple(
+    WideModuli(tuple(next(primes_below(2**bits, 2**20)) for bits in widths))
+    for widths in ((60,), (33, 50, 62), (61, 63), (64,))
+)
+"""Primes of each arithmetic of words of 8 bytes, and of several widths together."""
+
+
+def wide_words(moduli: WideModuli, count: int, seed: int) -> np.ndarray:
+    """Residues, many of which are p - 1."""
+    random = np.random.default_rng(seed)
+    primes = np.array(list(moduli), np.uint64)[:, None]
+    x = random.integers(2**64, size=(len(moduli), count), dtype=np.uint64) % primes
+    return np.where(random.integers(3, size=x.shape) == 0, primes - np.uint64(1), x)
+
+
+def wide_transformed(kernels: Any, place: Place, log: int, runs: int) -> list[Any]:
+    """Transforms modulo long primes, forward and back, in place and not."""
+    results = []
+    for moduli in WIDE_SETS:
+        x = place(wide_words(moduli, runs << log, 27))
+        for inverse in (False, True):
+            out = place(np.empty_like(x))
+            kernels.ntt(x, transform_constants(moduli, 2**log, inverse), out)
+            results.append(out)
+    return results
+
+
+@check
+def wide_transforms_in_one_pass(kernels: Any, place: Place) -> list[Any]:
+    return [
+        r for log in (*range(8), 9) for runs in (1, 3) for r in wide_transformed(kernels, place, log, runs)
+    ]
+
+
+@check
+def wide_transforms_in_passes(kernels: Any, place: Place) -> list[Any]:
+    results = []
+    for lengths in ([3, 4], [5, 5], [3, 3, 4]):
+        cut = {
+            "longest_row": lambda _: 1,
+            "cut_length": lambda *_, cut=lengths: cut,
+            "BETWEEN": 2 << sum(lengths),
+        }
+        with patch.multiple(ntt, **cut):
+            results += wide_transformed(kernels, place, sum(lengths), 3)
+    return results
+
+
+@check
+@not_by_ptx("what one block tells another")
+def wide_transforms_in_one_launch(kernels: Any, place: Place) -> list[Any]:
+    shapes = {7: Shape(4, 2, 2, 4, 8), 8: Shape(4, 3, 3, 4, 8), 9: Shape(5, 2, 2, 5, 8)}
+    results = []
+    for log, matrix in ((7, 7), (8, 8), (9, 9), (10, 7), (11, 8)):
+        cut = {"longest_row": lambda _: 4, "_OVERLAPPED": {log: matrix}, "BETWEEN": 2 ** (log + 1)}
+        large = patch.object(launching, "is_hopper", lambda _: True)
+        cache = patch.object(launching, "cache_bytes", lambda _: 2**26)
+        tiles = patch.dict(ntt_shapes._WIDE_OVERLAPPED, shapes)
+        with patch.multiple(ntt, **cut, _groups=few_tiles), large, cache, tiles:
+            results += wide_transformed(kernels, place, log, 5)
     return results
 
 
