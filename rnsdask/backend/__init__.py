@@ -8,9 +8,11 @@ import functools
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from heapq import heappop, heappush
 from importlib import import_module
+from itertools import count
 from pathlib import Path
-from threading import RLock
+from threading import Condition, RLock
 from typing import Any
 
 import numpy as np
@@ -285,6 +287,40 @@ def check_backend(backend: str) -> None:
 def uses_gpu(backend: str, *blocks: Any) -> bool:
     """Whether computing is on a GPU: of blocks that are there, or that :func:`to_backend` moves there."""
     return any(map(_is_cupy, blocks)) or (backend != "cpu" and has_gpu())
+
+
+_turns = Condition()
+_waiting: list[tuple[int, int]] = []
+_tickets = count()
+_has_turn = False
+
+
+@contextmanager
+def in_turn(block: Any, order: int) -> Iterator[None]:
+    """Let one thread at a time queue work on this process's GPU, of the least order, and wait for its end.
+
+    A GPU does first what was queued first. What other tasks wait for then waits for one turn of these, and
+    not for all that threads have queued before.
+    """
+    if not _is_cupy(block):
+        yield
+        return
+    global _has_turn
+    ticket = order, next(_tickets)
+    with _turns:
+        heappush(_waiting, ticket)
+        _turns.wait_for(lambda: not _has_turn and _waiting[0] == ticket)
+        heappop(_waiting)
+        _has_turn = True
+    try:
+        yield
+        import cupy
+
+        cupy.cuda.get_current_stream().synchronize()
+    finally:
+        with _turns:
+            _has_turn = False
+            _turns.notify_all()
 
 
 @contextmanager

@@ -21,7 +21,7 @@ LEAST_PIVOTS = 384
 MOST_MATRICES = 16
 """Matrices of that size, modulo all primes, that are eliminated one after the other."""
 
-PANEL = 64
+PANEL = 128
 """Columns that are eliminated one by one."""
 
 

@@ -21,7 +21,7 @@ from dask.base import tokenize
 from dask.utils import parse_bytes
 from numpy.typing import NDArray
 
-from rnsdask.backend import Moduli, empty_like_chunks
+from rnsdask.backend import Moduli, empty_like_chunks, in_turn
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.number_system import NumberSystem
@@ -254,7 +254,6 @@ def eliminate(
     check_graph(count * len(states), f"elimination in a matrix of shape {(rows, columns)}")
     token = tokenize([side.name for side in sides], moduli, keeps)
     factor = parcelled(blocks.factor_panel, moduli=moduli, keeps=keeps)
-    apply = parcelled(blocks.apply_panel, moduli=moduli)
     found, panels = (f"matrix-found-{token}", 0), []
     steps: Steps = {found: (parcelled(blocks.nothing_found, moduli=moduli, rows=rows, columns=columns),)}
     for k, start in enumerate(_starts(words.chunks[-1])):
@@ -268,9 +267,16 @@ def eliminate(
             steps[reduction] = parcelled(blocks.reduction_of), panel
         for j in range(k + 1, len(states)):
             after = (f"matrix-apply-{token}", k, j)
+            apply = parcelled(_apply_in_turn, moduli=moduli, order=j)
             steps[after], states[j] = (apply, states[j], reduction), after
     source = _holding(f"matrix-eliminate-{token}", steps, *sides)
     return Elimination(source, token, words, moduli, found, panels, states[count:])
+
+
+def _apply_in_turn(block: Any, panel: blocks.Reduction, *, moduli: Moduli, order: int) -> Any:
+    """Reduce a block column, so that a GPU can begin the next panel before it has reduced all of them."""
+    with in_turn(block, order):
+        return blocks.apply_panel(block, panel, moduli=moduli)
 
 
 # ---- results ----------------------------------------------------------------------------------------------
