@@ -141,6 +141,30 @@ def test_matrices_are_flints(p: int, on_each_processor: Processor) -> None:
     assert host(polynomial.words)[0].tolist() == [int(v) for v in theirs.charpoly().coeffs()]
 
 
+@pytest.mark.parametrize("p", [2**32 + 15, 2**61 - 1, 2**63 - 25, GREATEST])
+@pytest.mark.parametrize("shape", [(400, 400), (450, 500), (560, 390)], ids=str)
+def test_great_matrices_are_flints(
+    p: int, shape: tuple[int, int], on_each_processor: Processor, rng: np.random.Generator
+) -> None:
+    """Those that a GPU eliminates by halves: with columns of zeros, dependent rows, and exchanges."""
+    fields, (rows, columns) = rd.PrimeFields([p]), shape
+    words = rng.integers(0, p, (1, rows, columns), dtype=np.uint64)
+    words[0, 1:40, 0], words[0, :, 130:140], words[0, 7] = 0, 0, p - 1
+    words[0, :300, 200] = 0
+    words[0, rows // 2 : rows // 2 + 20] = words[0, :20]
+    x = rd.FieldArray(on_each_processor.xp.asarray(words), fields)
+    form, rank = flint.nmod_mat(rows, columns, words.ravel().tolist(), p).rref()
+    found = rd.linalg.rref(x)
+    assert host(found.matrix.words)[0].ravel().tolist() == list(map(int, form.entries()))
+    assert host(rd.linalg.rank(x)).tolist() == [rank]
+    square = rng.integers(0, p, (1, 390, 390), dtype=np.uint64)
+    square[0, 1:40, 0], square[0, :300, 200] = 0, 0
+    y = rd.FieldArray(on_each_processor.xp.asarray(square), fields)
+    theirs = flint.nmod_mat(390, 390, square.ravel().tolist(), p)
+    assert rd.linalg.det(y) == int(theirs.det())
+    assert host(rd.linalg.inv(y).words)[0].ravel().tolist() == list(map(int, theirs.inv().entries()))
+
+
 @pytest.mark.parametrize("lengths", [(1, 1), (7, 5), (300, 300), (5000, 90), (4096, 4096)])
 def test_convolutions_are_flints(lengths: tuple[int, int], on_each_processor: Processor) -> None:
     for p in (2**32 + 15, 2**63 - 25, GREATEST):
