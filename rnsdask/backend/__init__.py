@@ -8,7 +8,6 @@ import functools
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from heapq import heappop, heappush
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -308,10 +307,13 @@ def in_turn(block: Any, order: int) -> Iterator[None]:
     global _has_turn
     ticket = order, next(_tickets)
     with _turns:
-        heappush(_waiting, ticket)
-        _turns.wait_for(lambda: not _has_turn and _waiting[0] == ticket)
-        heappop(_waiting)
-        _has_turn = True
+        _waiting.append(ticket)
+        try:
+            _turns.wait_for(lambda: not _has_turn and min(_waiting) == ticket)
+            _has_turn = True
+        finally:  # also of one that is interrupted
+            _waiting.remove(ticket)
+            _turns.notify_all()
     try:
         yield
         import cupy
