@@ -146,7 +146,7 @@ def test_matrices_are_flints(p: int, on_each_processor: Processor) -> None:
 def test_great_matrices_are_flints(
     p: int, shape: tuple[int, int], on_each_processor: Processor, rng: np.random.Generator
 ) -> None:
-    """Those that a GPU eliminates by halves: with columns of zeros, dependent rows, and exchanges."""
+    """Matrices that a GPU eliminates by halves: with columns of zeros, dependent rows, and exchanges."""
     fields, (rows, columns) = rd.PrimeFields([p]), shape
     words = rng.integers(0, p, (1, rows, columns), dtype=np.uint64)
     words[0, 1:40, 0], words[0, :, 130:140], words[0, 7] = 0, 0, p - 1
