@@ -22,7 +22,7 @@ SMALL = 2**14
 def panel(rng: np.random.Generator) -> blocks.Panel:
     words = rng.integers(0, 2**31 - 1, (2, 1024, 128), dtype=np.uint32)
     moduli = ModuliSet(FIELDS.moduli)
-    return blocks.factor_panel(words, blocks.nothing_found(2, 1024, 1024), moduli=moduli, keeps=True)
+    return blocks.factor_panel(words, blocks.nothing_found(moduli, 1024, 1024), moduli=moduli, keeps=True)
 
 
 def test_objects_are_packed_with_their_arrays(rng: np.random.Generator) -> None:
