@@ -14,7 +14,12 @@ from nbformat import NotebookNode
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 TIMEOUT = 300  # seconds for a cell: for hangs on a busy machine, since the longest cell takes 3 s
 PORT_OF_DASHBOARD = re.compile(r"(?<=http://127\.0\.0\.1:)\d+(?=/status)")
-PORT_IS_TAKEN = "is already in use"  # Dask's warning, which a reader with a free port does not see
+WARNINGS_OF_A_BUSY_MACHINE = re.compile(
+    r"^.* is already in use\.\nPerhaps .*\nHosting .*\n  .*\n"
+    r"|^.* Worker process still alive after .*\n",
+    re.MULTILINE,
+)
+"""Dask's, which a reader with a free port and a free processor does not see."""
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
@@ -67,8 +72,9 @@ def clean_outputs(outputs: list[NotebookNode], folder: Path) -> list[NotebookNod
         result.append(output)
     for output in result:
         if output.output_type == "stream":
-            output.text = PORT_OF_DASHBOARD.sub("8787", output.text.replace(f"{folder.resolve()}/", ""))
-    return [output for output in result if PORT_IS_TAKEN not in output.get("text", "")]
+            text = WARNINGS_OF_A_BUSY_MACHINE.sub("", output.text.replace(f"{folder.resolve()}/", ""))
+            output.text = PORT_OF_DASHBOARD.sub("8787", text)
+    return [output for output in result if output.get("text") != ""]
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ import json
 import re
 from functools import cache
 from pathlib import Path
+from textwrap import dedent
 
 import nbformat
 import pytest
@@ -136,3 +137,19 @@ def test_a_cell_that_fails_is_an_error(tmp_path: Path) -> None:
     nbformat.write(wrong, tmp_path / "wrong.ipynb")
     with pytest.raises(CellExecutionError, match="AssertionError"):
         run_notebooks.execute(tmp_path / "wrong.ipynb", tmp_path)
+
+
+def test_warnings_of_a_busy_machine_are_not_kept(tmp_path: Path) -> None:
+    killing = "distributed.nanny - WARNING - Worker process still alive after 4.0 seconds, killing"
+    code = f"""
+        import sys, warnings
+        warnings.warn("Port 8787 is already in use.\\nPerhaps you already have a cluster running?\\n"
+                      "Hosting the HTTP server on port 1234 instead")
+        print("{killing}", file=sys.stderr)
+    """
+    both = nbformat.v4.new_code_cell(dedent(code))
+    one_more = nbformat.v4.new_code_cell(f"{dedent(code)}print('What a reader sees', file=sys.stderr)")
+    nbformat.write(nbformat.v4.new_notebook(cells=[both, one_more]), tmp_path / "busy.ipynb")
+    first, second = code_cells(run_notebooks.execute(tmp_path / "busy.ipynb", tmp_path))
+    assert first.outputs == []
+    assert [output.text for output in second.outputs] == ["What a reader sees\n"]
