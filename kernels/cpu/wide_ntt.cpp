@@ -1,12 +1,23 @@
 // Number-theoretic transforms modulo primes p < 2^64, run by run, by decimation in frequency with factors of
-// V. Shoup (wide_modular.cuh). Runs longer than a cache are halved until they fit it.
+// V. Shoup (wide_modular.cuh): in vectors below 2^50 where processors multiply words of 52 bits, and below
+// 2^62 where they have AVX-512.
 #include "rns/wide_ntt.cuh"
 
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
 #include <algorithm>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "bindings.hpp"
 #include "wide.hpp"
+
+#ifdef RNS_X86_LEVELS
+#include <immintrin.h>
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 says it of its own _mm512_undefined_epi32
+#endif
 
 namespace rns {
 
@@ -15,138 +26,322 @@ namespace {
 // Words of a run that stays in the second-level cache.
 constexpr i64 kCached = i64{1} << 15;
 
-// Powers of a root of order `length`, with their factors: that at half + k is of the power k of a root of
-// order 2 half, for each power of two `half`.
-std::vector<WideFactor> powers_of(u64 root, i64 length, WideModulus m) {
-  std::vector<WideFactor> table(std::max<i64>(length, 2));
-  u64 power = 1;
-  for (i64 k = 0; k < length / 2; ++k) {
-    table[length / 2 + k] = wide_factor(power, m);
-    power = mod_mul(power, root, m);
-  }
-  for (i64 half = length / 4; half > 0; half /= 2) {
-    for (i64 k = 0; k < half; ++k) table[half + k] = table[2 * half + 2 * k];
-  }
-  return table;
+// Words of a line of the cache, and of a vector where there are vectors.
+constexpr int kLineBits = 3;
+constexpr i64 kLine = i64{1} << kLineBits;
+
+// The first address of a line from one of a word on.
+u64* next_line(u64* x) {
+  constexpr auto kBytes = kLine * sizeof(u64);
+  return x + (kBytes - reinterpret_cast<std::uintptr_t>(x) % kBytes) % kBytes / sizeof(u64);
 }
 
-template <class Field>
-void level(u64* x, i64 half, const WideFactor* factors, u64 last) {
-  u64* y = x + half;
-  for (i64 k = 0; k < half; ++k) Field::butterfly(x[k], y[k], factors[half + k], last);
-}
+// A table of factors, of which each is in both arrays.
+struct Factors {
+  u64* values;
+  u64* quotients;
+};
 
-// Two levels at once, of halves of two and of one quarter: words are read and written once.
-template <class Field>
-void two_levels(u64* x, i64 quarter, const WideFactor* factors, u64 last) {
-  u64 *x0 = x, *x1 = x + quarter, *x2 = x1 + quarter, *x3 = x2 + quarter;
-  const WideFactor *first = factors + 2 * quarter, *second = factors + quarter;
-  for (i64 k = 0; k < quarter; ++k) {
-    u64 a = x0[k], b = x1[k], c = x2[k], d = x3[k];
-    Field::butterfly(a, c, first[k], last);
-    Field::butterfly(b, d, first[quarter + k], last);
-    Field::butterfly(a, b, second[k], last);
-    Field::butterfly(c, d, second[k], last);
-    x0[k] = a, x1[k] = b, x2[k] = c, x3[k] = d;
-  }
-}
-
-// Results are in reversed order of bits, and any words of the same residues.
-template <class Field>
-void transform(u64* x, i64 length, const WideFactor* factors, u64 last) {
-  if (length > kCached) {
-    const i64 quarter = length / 4;
-    two_levels<Field>(x, quarter, factors, last);
-    for (i64 start = 0; start < length; start += quarter) transform<Field>(x + start, quarter, factors, last);
-    return;
-  }
-  i64 run = length;
-  for (; run >= 4; run /= 4) {
-    for (i64 start = 0; start < length; start += run) two_levels<Field>(x + start, run / 4, factors, last);
-  }
-  if (run == 2) {
-    for (i64 start = 0; start < length; start += 2) level<Field>(x + start, 1, factors, last);
-  }
-}
-
-i64 reversed(i64 x, i32 bits) {
+i64 reversed(i64 x, int bits) {
   i64 result = 0;
-  for (i32 b = 0; b < bits; ++b) result |= (x >> b & 1) << (bits - 1 - b);
+  for (int b = 0; b < bits; ++b) result |= (x >> b & 1) << (bits - 1 - b);
   return result;
 }
 
-// Bits of the rows and the columns of a block of words that are brought to their places together, so that
-// reading and writing take whole lines of the cache.
-constexpr i32 kBlockBits = 5;
-constexpr i64 kBlock = i64{1} << kBlockBits;
+// The place of each step of a walk over 2^bits places, of which neighbours lie near each other in order and
+// in reversed order alike: long runs are on more pages than the processor knows at a time.
+i64 near_both(i64 step, int bits) {
+  constexpr int kBits = 3;
+  if (bits < 2 * kBits) return step;
+  const i64 low = step % (i64{1} << kBits), high = step >> kBits & ((i64{1} << kBits) - 1);
+  return high << (bits - kBits) | step >> 2 * kBits << kBits | low;
+}
 
-// Brings a run to natural order, each word by `finish`.
-template <class Finish>
-void order(const u64* x, i32 bits, Finish finish, u64* out) {
-  if (bits < 2 * kBlockBits) {
-    for (i64 k = 0; k < i64{1} << bits; ++k) out[reversed(k, bits)] = finish(x[k]);
-    return;
+int bit_count(i64 length) {
+  int count = 0;
+  for (; length > 1; length /= 2) ++count;
+  return count;
+}
+
+// The inverse of an odd p modulo 2^64.
+u64 inverse_of(u64 p) {
+  u64 inverse = p;
+  for (int k = 0; k < 5; ++k) inverse *= 2 - p * inverse;  // Newton: 3 bits are right, then 6, 12, 24, 48, 96
+  return inverse;
+}
+
+namespace portable {
+
+// A word at a time, with arithmetic of wide_ntt.cuh.
+template <class Arithmetic>
+struct Field {
+  using Type = u64;
+  using Factor = WideFactor;
+  static constexpr i64 kWidth = 1;
+  u64 last, inverse;
+
+  explicit Field(WideModulus m) : last(m.last), inverse(inverse_of(m.last + 1u)) {}
+
+  static RNS_INLINE u64 load(const u64* x) { return *x; }
+  static RNS_INLINE Factor load(Factors factors, i64 k) { return {factors.values[k], factors.quotients[k]}; }
+  static RNS_INLINE void load_square(const u64* x, i64 stride, const i64* places, u64* y) {
+    std::copy_n(x + *places * stride, kLine, y);
   }
-  u64 block[kBlock * kBlock];
-  i64 places[kBlock];
-  for (i64 k = 0; k < kBlock; ++k) places[k] = reversed(k, kBlockBits);
-  const i32 middle_bits = bits - 2 * kBlockBits;
-  for (i64 middle = 0; middle < i64{1} << middle_bits; ++middle) {
-    const i64 other = reversed(middle, middle_bits) << kBlockBits;
-    for (i64 row = 0; row < kBlock; ++row) {
-      const u64* from = x + (row << (bits - kBlockBits)) + (middle << kBlockBits);
-      for (i64 k = 0; k < kBlock; ++k) block[places[k] * kBlock + places[row]] = finish(from[k]);
+  static RNS_INLINE void store(u64* x, u64 a) { *x = a; }
+  static RNS_INLINE Factor broadcast(WideFactor w) { return w; }
+  static RNS_INLINE Factor broadcast(Factors factors, i64 k) { return load(factors, k); }
+
+  RNS_INLINE void butterfly(u64& a, u64& b) const { Arithmetic::butterfly(a, b, last); }
+  RNS_INLINE void butterfly(u64& a, u64& b, Factor w) const { Arithmetic::butterfly(a, b, w, last); }
+  RNS_INLINE u64 multiply(u64 x, Factor w) const { return Arithmetic::multiply(x, w, last); }
+  RNS_INLINE u64 residue(u64 x) const { return Arithmetic::residue(x, last); }
+
+  // The quotient (2^64 w - y) / p of a factor w, for y = |2^64 w|.
+  static u64 scale(WideModulus m) { return (0u - (m.last + 1u)) % (m.last + 1u); }
+  RNS_INLINE u64 quotient(u64 y) const { return (0u - y) * inverse; }
+};
+
+#define RNS_LEVEL
+#include "wide_ntt_loops.hpp"
+#undef RNS_LEVEL
+
+// Runs too short for squares of lines.
+template <class F>
+void transform_short_runs(const u64* x, i64 count, int bits, u64 root, u64 scale, WideModulus m, u64* run,
+                          u64* out) {
+  const F field(m);
+  const i64 length = i64{1} << bits;
+  const Factors factors{run + length, run + 2 * length};
+  const WideFactor all = wide_factor(scale, m);
+  fill_factors(root, length, m, field, factors);
+  for (i64 first = 0; first < count; first += length) {
+    std::copy_n(x + first, length, run);
+    for (i64 half = length / 2; half > 0; half /= 2) {
+      for (i64 start = 0; start < length; start += 2 * half) {
+        level(run + start, run + start, half, factors, field);
+      }
     }
-    for (i64 row = 0; row < kBlock; ++row) {
-      std::copy_n(block + row * kBlock, kBlock, out + (row << (bits - kBlockBits)) + other);
-    }
+    for (i64 k = 0; k < length; ++k) out[first + reversed(k, bits)] = field.multiply(run[k], all);
   }
 }
 
-// Transforms runs of a row, times a scale.
-template <class Field>
-void transform_runs(const u64* x, i64 count, i32 bits, u64 root, u64 scale, WideModulus m, u64* out) {
-  const i64 length = i64{1} << bits;
-  const u64 last = m.last;
-  const std::vector<WideFactor> factors = powers_of(root, length, m);
-  const WideFactor factor = wide_factor(scale, m);
-  std::vector<u64> run(length);
-  for (i64 first = 0; first < count; first += length) {
-    std::copy_n(x + first, length, run.data());
-    transform<Field>(run.data(), length, factors.data(), last);
-    if (scale == 1) {
-      order(run.data(), bits, [=](u64 word) { return Field::residue(word, last); }, out + first);
-    } else {
-      order(run.data(), bits, [=](u64 word) { return mod_mul(word, factor, last); }, out + first);
+template <class F>
+void transform(const u64* x, i64 count, int bits, u64 root, u64 scale, WideModulus m, u64* run, u64* out) {
+  const auto runs = bits < 2 * kLineBits ? transform_short_runs<F> : transform_runs<F>;
+  runs(x, count, bits, root, scale, m, run, out);
+}
+
+}  // namespace portable
+
+#ifdef RNS_X86_LEVELS
+
+#define RNS_AVX512 __attribute__((target("arch=x86-64-v4"), always_inline)) inline
+#define RNS_IFMA __attribute__((target("arch=x86-64-v4,avx512ifma"), always_inline)) inline
+
+// What fields over vectors of eight words share.
+struct Vectors {
+  using Type = __m512i;
+  static constexpr i64 kWidth = 8;
+
+  struct Factor {
+    Type value, quotient;
+  };
+
+  static RNS_AVX512 Type spread(u64 a) { return _mm512_set1_epi64(static_cast<i64>(a)); }
+  static RNS_AVX512 Type load(const u64* x) { return _mm512_loadu_si512(x); }
+  static RNS_AVX512 Factor load(Factors factors, i64 k) {
+    return {load(factors.values + k), load(factors.quotients + k)};
+  }
+  static RNS_AVX512 void store(u64* x, Type a) { _mm512_storeu_si512(x, a); }
+  static RNS_AVX512 Factor broadcast(Factors factors, i64 k) {
+    return {spread(factors.values[k]), spread(factors.quotients[k])};
+  }
+
+  // The less of r and r - m, which wraps if it is negative: |r| for r < 2 m.
+  static RNS_AVX512 Type less(Type r, Type m) { return _mm512_min_epu64(r, _mm512_sub_epi64(r, m)); }
+
+  // Loads eight lines, and transposes them.
+  static RNS_AVX512 void load_square(const u64* x, i64 stride, const i64* places, Type* y) {
+    Type z[8];
+#pragma GCC unroll 4
+    for (int k = 0; k < 8; k += 2) {
+      const Type even = load(x + places[k] * stride), odd = load(x + places[k + 1] * stride);
+      z[k] = _mm512_unpacklo_epi64(even, odd);
+      z[k + 1] = _mm512_unpackhi_epi64(even, odd);
+    }
+    // Quarters of 128 bits: of lines 2 apart, then 4 apart.
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) {
+      const Type first = _mm512_shuffle_i64x2(z[h], z[h + 2], 0x88);
+      const Type second = _mm512_shuffle_i64x2(z[h], z[h + 2], 0xDD);
+      const Type third = _mm512_shuffle_i64x2(z[h + 4], z[h + 6], 0x88);
+      const Type fourth = _mm512_shuffle_i64x2(z[h + 4], z[h + 6], 0xDD);
+      y[h] = _mm512_shuffle_i64x2(first, third, 0x88);
+      y[h + 4] = _mm512_shuffle_i64x2(first, third, 0xDD);
+      y[h + 2] = _mm512_shuffle_i64x2(second, fourth, 0x88);
+      y[h + 6] = _mm512_shuffle_i64x2(second, fourth, 0xDD);
     }
   }
+};
+
+namespace avx512 {
+
+// Modulo p < 2^62: values stay below 2 p, as those of LazyWideField.
+struct Field : Vectors {
+  Type p, two_p, inverse;
+
+  RNS_AVX512 explicit Field(WideModulus m)
+      : p(spread(m.last + 1u)), two_p(spread(2u * (m.last + 1u))), inverse(spread(inverse_of(m.last + 1u))) {}
+
+  static RNS_AVX512 Factor broadcast(WideFactor w) { return {spread(w.value), spread(w.quotient)}; }
+  using Vectors::broadcast;
+
+  // Below 2 p, for any x. Of the upper half of x w', the product of the lower halves and what two products
+  // carry are left out: the estimate is at most 2 less than it, and what is left below 4 p.
+  RNS_AVX512 Type multiply_loosely(Type x, Factor w) const {
+    const Type x_high = _mm512_srli_epi64(x, 32), w_high = _mm512_srli_epi64(w.quotient, 32);
+    const Type one = _mm512_srli_epi64(_mm512_mul_epu32(x_high, w.quotient), 32);
+    const Type other = _mm512_srli_epi64(_mm512_mul_epu32(x, w_high), 32);
+    const Type q = _mm512_add_epi64(_mm512_mul_epu32(x_high, w_high), _mm512_add_epi64(one, other));
+    return less(_mm512_sub_epi64(_mm512_mullo_epi64(x, w.value), _mm512_mullo_epi64(q, p)), two_p);
+  }
+  RNS_AVX512 Type multiply(Type x, Factor w) const { return residue(multiply_loosely(x, w)); }
+  RNS_AVX512 Type residue(Type x) const { return less(x, p); }
+
+  RNS_AVX512 void butterfly(Type& a, Type& b) const {
+    const Type difference = _mm512_add_epi64(_mm512_sub_epi64(a, b), two_p);
+    a = less(_mm512_add_epi64(a, b), two_p);
+    b = less(difference, two_p);
+  }
+  RNS_AVX512 void butterfly(Type& a, Type& b, Factor w) const {
+    const Type difference = _mm512_add_epi64(_mm512_sub_epi64(a, b), two_p);
+    a = less(_mm512_add_epi64(a, b), two_p);
+    b = multiply_loosely(difference, w);
+  }
+
+  static u64 scale(WideModulus m) { return portable::Field<LazyWideField>::scale(m); }
+  RNS_AVX512 Type quotient(Type y) const {
+    return _mm512_mullo_epi64(_mm512_sub_epi64(_mm512_setzero_si512(), y), inverse);
+  }
+};
+
+#define RNS_LEVEL __attribute__((target("arch=x86-64-v4")))
+#include "wide_ntt_loops.hpp"
+#undef RNS_LEVEL
+
+}  // namespace avx512
+
+namespace ifma {
+
+// Modulo p < 2^50, with quotients of 52 bits: values stay below 2 p.
+struct Field : Vectors {
+  static constexpr int kBits = 52;
+  Type p, two_p, minus_p, mask, inverse;
+
+  RNS_IFMA explicit Field(WideModulus m)
+      : p(spread(m.last + 1u)),
+        two_p(spread(2u * (m.last + 1u))),
+        minus_p(spread((u64{1} << kBits) - (m.last + 1u))),
+        mask(spread((u64{1} << kBits) - 1u)),
+        inverse(spread(inverse_of(m.last + 1u))) {}
+
+  static RNS_IFMA Factor broadcast(WideFactor w) {
+    return {spread(w.value), spread(w.quotient >> (64 - kBits))};
+  }
+  using Vectors::broadcast;
+
+  // Below 2 p, for x < 2^52.
+  RNS_IFMA Type multiply_loosely(Type x, Factor w) const {
+    const Type zero = _mm512_setzero_si512(), q = _mm512_madd52hi_epu64(zero, x, w.quotient);
+    const Type r = _mm512_madd52lo_epu64(_mm512_madd52lo_epu64(zero, x, w.value), q, minus_p);
+    return _mm512_and_si512(r, mask);
+  }
+  RNS_IFMA Type multiply(Type x, Factor w) const { return residue(multiply_loosely(x, w)); }
+  RNS_IFMA Type residue(Type x) const { return less(x, p); }
+
+  RNS_IFMA void butterfly(Type& a, Type& b) const {
+    const Type difference = _mm512_add_epi64(_mm512_sub_epi64(a, b), two_p);
+    a = less(_mm512_add_epi64(a, b), two_p);
+    b = less(difference, two_p);
+  }
+  RNS_IFMA void butterfly(Type& a, Type& b, Factor w) const {
+    const Type difference = _mm512_add_epi64(_mm512_sub_epi64(a, b), two_p);
+    a = less(_mm512_add_epi64(a, b), two_p);
+    b = multiply_loosely(difference, w);
+  }
+
+  static u64 scale(WideModulus m) { return (u64{1} << kBits) % (m.last + 1u); }
+  RNS_IFMA Type quotient(Type y) const {
+    const Type zero = _mm512_setzero_si512();
+    return _mm512_madd52lo_epu64(zero, _mm512_sub_epi64(zero, y), inverse);
+  }
+};
+
+#define RNS_LEVEL __attribute__((target("arch=x86-64-v4,avx512ifma")))
+#include "wide_ntt_loops.hpp"
+#undef RNS_LEVEL
+
+}  // namespace ifma
+
+#endif
+
+// The sets of instructions by which this processor transforms, the best last: all give the same.
+std::vector<std::string> wide_transform_methods() {
+  std::vector<std::string> methods = {"portable"};
+#ifdef RNS_X86_LEVELS
+  if (__builtin_cpu_supports("x86-64-v4")) methods.push_back("avx512");
+  if (__builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512ifma")) methods.push_back("ifma");
+#endif
+  return methods;
+}
+
+using Transform = void (*)(const u64* x, i64 count, int bits, u64 root, u64 scale, WideModulus m, u64* run,
+                           u64* out);
+
+// What transforms modulo a prime by a method, or by a lower one where the prime is too long for it.
+Transform transform_of([[maybe_unused]] const std::string& method, u64 last, [[maybe_unused]] int bits) {
+#ifdef RNS_X86_LEVELS
+  if (bits >= 2 * kLineBits && method == "ifma" && last >> 50 == 0) return ifma::transform_runs<ifma::Field>;
+  if (bits >= 2 * kLineBits && method != "portable" && last >> 62 == 0) {
+    return avx512::transform_runs<avx512::Field>;
+  }
+#endif
+  if (last >> 62 == 0) return portable::transform<portable::Field<LazyWideField>>;
+  if (last >> 63 == 0) return portable::transform<portable::Field<ShortWideField>>;
+  return portable::transform<portable::Field<WideField>>;
 }
 
 }  // namespace
 
 void bind_wide_ntt(nb::module_& module) {
-  module.def("wide_ntt", [](const Matrix64& x, i64 length, const Table64& table, const Vector64& roots,
-                            const Vector64& scales, MutableMatrix64 out) {
-    const i64 n = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
-    const WideModulus* moduli = wide_moduli(table, n);
-    require(length > 0 && (length & (length - 1)) == 0 && count % length == 0,
-            "rows must consist of runs whose length is a power of two");
-    require(x.shape(0) == out.shape(0) && x.shape(1) == out.shape(1) && (count <= 1 || x.stride(1) == 1),
-            "operand and result must have the same shape");
-    require(static_cast<i64>(roots.shape(0)) == n && static_cast<i64>(scales.shape(0)) == n,
-            "a root and a scale for each row are needed");
-    nb::gil_scoped_release release;
-    i32 bits = 0;
-    while (i64{1} << bits < length) ++bits;
-    for (i64 i = 0; i < n; ++i) {
-      const WideModulus m = moduli[i];
-      const auto run = m.last >> 62 == 0   ? transform_runs<LazyWideField>
-                       : m.last >> 63 == 0 ? transform_runs<ShortWideField>
-                                           : transform_runs<WideField>;
-      run(x.data() + i * x.stride(0), count, bits, roots.data()[i], scales.data()[i], m,
-          out.data() + i * count);
-    }
-  });
+  module.def("wide_transform_methods", wide_transform_methods);
+
+  module.def(
+      "wide_ntt", [](const Matrix64& x, i64 length, const Table64& table, const Vector64& roots,
+                     const Vector64& scales, MutableVector64 space, MutableMatrix64 out, std::string method) {
+        const i64 n = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
+        const WideModulus* moduli = wide_moduli(table, n);
+        require(length > 0 && (length & (length - 1)) == 0 && count % length == 0,
+                "rows must consist of runs whose length is a power of two");
+        require(x.shape(0) == out.shape(0) && x.shape(1) == out.shape(1) && (count <= 1 || x.stride(1) == 1),
+                "operand and result must have the same shape");
+        require(static_cast<i64>(roots.shape(0)) == n && static_cast<i64>(scales.shape(0)) == n,
+                "a root and a scale for each row are needed");
+        require(static_cast<i64>(space.shape(0)) == 3 * length + kLine,
+                "space of a run, of its factors, and of a line is needed");
+        u64* run = next_line(space.data());
+        const std::vector<std::string> methods = wide_transform_methods();
+        if (method == "best") method = methods.back();
+        require(std::find(methods.begin(), methods.end(), method) != methods.end(),
+                "this processor does not have the method");
+        nb::gil_scoped_release release;
+        const int bits = bit_count(length);
+        for (i64 i = 0; i < n; ++i) {
+          const Transform transform = transform_of(method, moduli[i].last, bits);
+          transform(x.data() + i * x.stride(0), count, bits, roots.data()[i], scales.data()[i], moduli[i],
+                    run, out.data() + i * count);
+        }
+      });
 }
 
 }  // namespace rns

@@ -25,6 +25,14 @@ WIDE_SETS = [
     for widths in ((60,), (62, 33, 50), (63, 61), (64,))
 ]
 
+# The greatest and the least ones for each set of instructions, and a few shorter than 32 bits.
+WIDEST = (
+    786433,
+    next(primes_below(2**32, 2**18)),
+    *(next(p for p in range(2**bits + 1, 2**64, 2**18) if is_prime(p)) for bits in (50, 62, 63)),
+    *(next(primes_below(2**bits, 2**18)) for bits in (50, 62, 63, 64)),
+)
+
 
 def drawn(rng: np.random.Generator, moduli: ModuliSet | WideModuli, count: int) -> np.ndarray:
     """Residues, p - 1 among them and in runs."""
@@ -221,6 +229,39 @@ def test_few_short_transforms_are_those_of_many(length: int, method: str, rng: n
             cpu.cyclic_products(x, y, *constants, few[2], method)
             for found, expected in zip(few, many, strict=True):
                 np.testing.assert_array_equal(found, expected[part])
+
+
+@pytest.mark.parametrize("method", cpu.wide_transform_methods())
+@pytest.mark.parametrize("log_length", [*range(13), 15, 16, 17, 18])
+def test_instruction_sets_transform_long_primes(
+    method: str, log_length: int, rng: np.random.Generator
+) -> None:
+    """Products of transforms are FLINT's cyclic products, of the greatest residues and any."""
+    length = 2**log_length
+    moduli = WideModuli(WIDEST if log_length < 16 else WIDEST[-6:])
+    x, y = (drawn(rng, moduli, 3 * length) for _ in range(2))
+    x[:, :length], y[:, 2 * length :] = (
+        np.array([[p - 1] for p in moduli], dtype=np.uint64) for _ in range(2)
+    )
+    forward, inverse = (transform_constants(moduli, length, back) for back in (False, True))
+    transforms = np.empty((2, *x.shape), dtype=np.uint64)
+    for words, out in zip((x, y), transforms, strict=True):
+        cpu.ntt(words, forward, out, method)
+    products = np.array(
+        [
+            [a * b % p for a, b in zip(u, v, strict=True)]
+            for u, v, p in zip(*transforms.tolist(), moduli, strict=True)
+        ],
+        dtype=np.uint64,
+    )
+    found = np.empty_like(x)
+    cpu.ntt(products, inverse, found, method)
+    for p, *rows in zip(moduli, found.tolist(), x.tolist(), y.tolist(), strict=True):
+        for first in range(0, 3 * length, length):
+            row, a, b = (values[first : first + length] for values in rows)
+            full = [int(c) for c in (flint.nmod_poly(a, p) * flint.nmod_poly(b, p)).coeffs()]
+            full += [0] * (2 * length - len(full))
+            assert row == [(low + high) % p for low, high in zip(full[:length], full[length:], strict=True)]
 
 
 @pytest.mark.parametrize("length", [1, 2, 16, 512, 2**14])

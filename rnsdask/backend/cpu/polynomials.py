@@ -15,7 +15,16 @@ from rnsdask.core.wide_moduli import WideModuli
 def ntt(residues: Array, constants: TransformConstants, out: Array, method: str = "best") -> None:
     if isinstance(constants.moduli, WideModuli):
         wide = wide_modulus_table(constants.moduli)
-        _cpu.wide_ntt(residues, constants.length, wide, constants.roots, constants.scales, out)
+        _cpu.wide_ntt(
+            residues,
+            constants.length,
+            wide,
+            constants.roots,
+            constants.scales,
+            _wide_space(constants),
+            out,
+            method,
+        )
         return
     table = modulus_table(constants.moduli)
     _cpu.ntt(
@@ -44,9 +53,20 @@ def _space(constants: TransformConstants) -> NDArray[np.uint32]:
     return np.empty(constants.length, dtype=np.uint32)
 
 
+def _wide_space(constants: TransformConstants) -> NDArray[np.uint64]:
+    # A run, its factors with their quotients, and the rest of a line of the cache before them.
+    return np.empty(3 * constants.length + 8, dtype=np.uint64)
+
+
 def transform_methods() -> list[str]:
     """The instruction sets by which this processor transforms, portable first; all give the same."""
     methods: list[str] = _cpu.transform_methods()
+    return methods
+
+
+def wide_transform_methods() -> list[str]:
+    """The same for moduli beyond 32 bits: those too long for a set are transformed by the one before it."""
+    methods: list[str] = _cpu.wide_transform_methods()
     return methods
 
 
