@@ -24,6 +24,7 @@ from benchmarking import (
     Copy,
     argument_parser,
     print_rows,
+    random_on_cpu,
     random_on_gpu,
     time_in_turn,
     waited_seconds,
@@ -31,11 +32,16 @@ from benchmarking import (
     write_results,
 )
 
+import rnsdask as rd
 from rnsdask.backend import cpu
 from rnsdask.constants import transform_constants
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.primes import primes_below
 
-PRIMES = {"31 bits": 2013265921, "32 bits": 4293918721}
+PRIMES = {
+    "31 bits": 2013265921,
+    "32 bits": 4293918721,
+    **{f"{bits} bits": next(primes_below(2**bits, 2**26)) for bits in (50, 60, 64)},
+}
 LENGTHS = [2**e for e in (8, 10, 12, 14, 16, 18, 20)]
 ELEMENTS = 2**20
 REPEAT = 9
@@ -44,17 +50,20 @@ GPU_LENGTHS = [2**e for e in range(8, 27, 2)]
 GPU_ELEMENTS = 2**30
 GPU_REPEAT = 5
 
-# Elements a second for each of a copy's, of transforms modulo primes of 31 bits.
+# Elements a second for each of a copy's, of transforms.
 ASKED = {
-    2**8: 0.75,
-    2**10: 0.66,
-    2**12: 0.57,
-    2**14: 0.72,
-    2**16: 0.58,
-    2**18: 0.5,
-    2**20: 0.48,
-    2**22: 0.4,
-    2**24: 0.38,
+    "31 bits": {
+        2**8: 0.75,
+        2**10: 0.66,
+        2**12: 0.57,
+        2**14: 0.72,
+        2**16: 0.58,
+        2**18: 0.5,
+        2**20: 0.48,
+        2**22: 0.4,
+        2**24: 0.38,
+    },
+    "60 bits": {2**12: 0.5, 2**14: 0.4, 2**16: 0.33, 2**20: 0.25},
 }
 
 
@@ -63,8 +72,9 @@ def bench(lengths: list[int], elements: int) -> list[dict[str, Any]]:
     rows = []
     for bits, p in PRIMES.items():
         for length in lengths:
-            x = np.random.default_rng(1).integers(0, p, (1, elements), dtype=np.uint32)
-            out, constants = np.empty_like(x), transform_constants(ModuliSet([p]), length, False)
+            fields = rd.PrimeFields([p])
+            x = random_on_cpu(fields.moduli, elements, dtype=fields.word_dtype)
+            out, constants = np.empty_like(x), transform_constants(fields.moduli, length, False)
             numbers = x.reshape(-1, length).astype(complex)
             calls = {
                 "ntt": partial(cpu.ntt, x, constants, out),
@@ -99,10 +109,11 @@ def bench_gpu(lengths: list[int], elements: int) -> list[dict[str, Any]]:
         elements //= 2
     rows = []
     for bits, p in PRIMES.items():
-        moduli = ModuliSet([p])
-        x = random_on_gpu(moduli, elements)
+        fields = rd.PrimeFields([p])
+        moduli, is_wide = fields.moduli, fields.word_dtype == np.uint64
+        x = random_on_gpu(moduli, elements // 2 if is_wide else elements, dtype=fields.word_dtype)
         out = cupy.empty_like(x)
-        half = elements // 2
+        half = x.size // 2
         for length in lengths:
             if (p - 1) % length:
                 continue
@@ -110,29 +121,31 @@ def bench_gpu(lengths: list[int], elements: int) -> list[dict[str, Any]]:
             arguments = x[:, :half], x[:, half:], forward, inverse, out[:, :half]
             numbers, spectra = (words.view(cupy.complex64).reshape(-1, length) for words in (x, out))
             plan = get_fft_plan(numbers, axes=1)
+            ours = {"ntt": partial(cuda.ntt, x, forward, out)}
+            if not is_wide:
+                ours["cyclic product"] = partial(cuda.cyclic_products, *arguments)
             calls = {
                 "copy": partial(out.data.copy_from_device, x.data, x.nbytes),
                 "cuFFT": partial(plan.fft, numbers, spectra, cupy.cuda.cufft.CUFFT_FORWARD),
-                "ntt": partial(cuda.ntt, x, forward, out),
-                "cyclic product": partial(cuda.cyclic_products, *arguments),
+                **ours,
             }
             timings = time_in_turn(
                 {name: partial(waited_seconds, c) for name, c in calls.items()}, GPU_REPEAT
             )
             copy = min(timings["copy"].seconds)
-            for name in ("ntt", "cyclic product"):
+            for name in ours:
                 seconds = min(timings[name].seconds)
                 rows.append(
                     {
                         "prime": bits,
                         "operation": name,
                         "length": length,
-                        "elements": elements,
+                        "elements": x.size,
                         **timings[name].row(),
-                        "G elements/s": elements / seconds / 1e9,
+                        "G elements/s": x.size / seconds / 1e9,
                         "of copy": copy / seconds,
                         "cuFFT": copy / min(timings["cuFFT"].seconds) if name == "ntt" else None,
-                        "asked": ASKED.get(length) if (name, bits) == ("ntt", "31 bits") else None,
+                        "asked": ASKED.get(bits, {}).get(length) if name == "ntt" else None,
                     }
                 )
     return rows

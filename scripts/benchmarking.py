@@ -28,6 +28,7 @@ import numpy as np
 
 import rnsdask as rd
 from rnsdask.backend.cuda.sources import NVRTC_OPTIONS, header_directories, inline
+from rnsdask.core.wide_moduli import WideModuli
 
 ROOT = Path(__file__).resolve().parents[1]
 GIB = 2**30
@@ -222,23 +223,27 @@ def auxiliary_bytes(function: Callable[[], Any], gpu: bool) -> tuple[Any, int]:
         tracemalloc.stop()
 
 
-def random_on_gpu(moduli: rd.ModuliSet, count: int, seed: int = 1) -> Any:
+def random_on_gpu(
+    moduli: rd.ModuliSet | WideModuli, count: int, seed: int = 1, dtype: type[np.unsignedinteger] = np.uint32
+) -> Any:
     """Random residues of `count` numbers, a CuPy array of shape (n, count); the same in every run."""
     import cupy
 
-    residues = cupy.empty((len(moduli), count), dtype=cupy.uint32)
+    residues = cupy.empty((len(moduli), count), dtype=dtype)
     generator = cupy.random.default_rng(seed)
     for row, m in zip(residues, moduli, strict=True):
         for start in range(0, count, 2**26):
             part = row[start : start + 2**26]
-            part[...] = generator.random(part.size) * m  # below m, for a double has more bits than m
+            part[...] = generator.random(part.size) * m  # below m: the greatest double is 1 - 2**-53
     return residues
 
 
-def random_on_cpu(moduli: rd.ModuliSet, count: int, seed: int = 1) -> np.ndarray:
+def random_on_cpu(
+    moduli: rd.ModuliSet | WideModuli, count: int, seed: int = 1, dtype: type[np.unsignedinteger] = np.uint32
+) -> np.ndarray:
     """Random residues as a NumPy array."""
     generator = np.random.default_rng(seed)
-    residues = np.empty((len(moduli), count), dtype=np.uint32)
+    residues = np.empty((len(moduli), count), dtype=dtype)
     for row, m in zip(residues, moduli, strict=True):
         row[...] = generator.integers(0, m, count, dtype=np.uint64)
     return residues
