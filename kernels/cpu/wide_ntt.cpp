@@ -38,8 +38,32 @@ u64* next_line(u64* x) {
 
 // A table of factors, of which each is in both arrays.
 struct Factors {
-  u64* values;
-  u64* quotients;
+  u64* values = nullptr;
+  u64* quotients = nullptr;
+
+  Factors from(i64 k) const { return {values + k, quotients + k}; }
+};
+
+// What a transform modulo a prime computes with: element k is multiplied by twist^k before it, or after an
+// inverse one; results are multiplied by the scale.
+struct Roots {
+  u64 root;
+  u64 twist;
+  u64 scale;
+};
+
+// The order of the values: bits of their places may be reversed. They are the results, or of inverse
+// transforms the operands.
+struct Order {
+  bool is_inverse;
+  bool is_reversed;
+};
+
+// What is done with results: they are multiplied by twists or, where there are none, by a scale.
+struct Ending {
+  WideFactor scale;
+  Factors twists;
+  bool is_reversed;
 };
 
 i64 reversed(i64 x, int bits) {
@@ -70,6 +94,15 @@ u64 inverse_of(u64 p) {
   return inverse;
 }
 
+// Where the lines of a square begin, of which the last bits of places become the first.
+struct Lines {
+  i64 at[kLine];
+
+  explicit Lines(int bits) {
+    for (i64 k = 0; k < kLine; ++k) at[k] = reversed(k, kLineBits) << (bits - kLineBits);
+  }
+};
+
 namespace portable {
 
 // A word at a time, with arithmetic of wide_ntt.cuh.
@@ -84,8 +117,11 @@ struct Field {
 
   static RNS_INLINE u64 load(const u64* x) { return *x; }
   static RNS_INLINE Factor load(Factors factors, i64 k) { return {factors.values[k], factors.quotients[k]}; }
-  static RNS_INLINE void load_square(const u64* x, i64 stride, const i64* places, u64* y) {
-    std::copy_n(x + *places * stride, kLine, y);
+  static RNS_INLINE void load_square(const u64* x, const i64* lines, u64* y) {
+    std::copy_n(x + *lines, kLine, y);
+  }
+  static RNS_INLINE void store_square(u64* x, const i64* lines, const u64* y) {
+    std::copy_n(y, kLine, x + *lines);
   }
   static RNS_INLINE void store(u64* x, u64 a) { *x = a; }
   static RNS_INLINE Factor broadcast(WideFactor w) { return w; }
@@ -94,6 +130,7 @@ struct Field {
   RNS_INLINE void butterfly(u64& a, u64& b) const { Arithmetic::butterfly(a, b, last); }
   RNS_INLINE void butterfly(u64& a, u64& b, Factor w) const { Arithmetic::butterfly(a, b, w, last); }
   RNS_INLINE u64 multiply(u64 x, Factor w) const { return Arithmetic::multiply(x, w, last); }
+  RNS_INLINE u64 multiply_loosely(u64 x, Factor w) const { return Arithmetic::multiply_between(x, w, last); }
   RNS_INLINE u64 residue(u64 x) const { return Arithmetic::residue(x, last); }
 
   // The quotient (2^64 w - y) / p of a factor w, for y = |2^64 w|.
@@ -102,33 +139,45 @@ struct Field {
 };
 
 #define RNS_LEVEL
+#define RNS_LEVEL_INLINE RNS_INLINE
 #include "wide_ntt_loops.hpp"
 #undef RNS_LEVEL
+#undef RNS_LEVEL_INLINE
 
 // Runs too short for squares of lines.
 template <class F>
-void transform_short_runs(const u64* x, i64 count, int bits, u64 root, u64 scale, WideModulus m, u64* run,
-                          u64* out) {
+void transform_short_runs(const u64* x, i64 count, int bits, Roots roots, WideModulus m, Order order,
+                          u64* run, u64* out) {
   const F field(m);
   const i64 length = i64{1} << bits;
-  const Factors factors{run + length, run + 2 * length};
-  const WideFactor all = wide_factor(scale, m);
-  fill_factors(root, length, m, field, factors);
+  const Factors factors{run + length, run + 2 * length}, twists{run + 3 * length, run + 4 * length};
+  const WideFactor scale = wide_factor(roots.scale, m);
+  const bool is_twisted = roots.twist != 1;
+  fill_factors(roots.root, length, m, field, factors);
+  if (is_twisted) fill_powers(order.is_inverse ? roots.scale : 1, roots.twist, length, m, field, twists);
   for (i64 first = 0; first < count; first += length) {
-    std::copy_n(x + first, length, run);
+    for (i64 k = 0; k < length; ++k) {
+      const u64 word = x[first + (order.is_inverse && order.is_reversed ? reversed(k, bits) : k)];
+      run[k] = is_twisted && !order.is_inverse ? field.multiply(word, F::load(twists, k)) : word;
+    }
     for (i64 half = length / 2; half > 0; half /= 2) {
       for (i64 start = 0; start < length; start += 2 * half) {
         level(run + start, run + start, half, factors, field);
       }
     }
-    for (i64 k = 0; k < length; ++k) out[first + reversed(k, bits)] = field.multiply(run[k], all);
+    for (i64 k = 0; k < length; ++k) {
+      const i64 natural = reversed(k, bits), place = order.is_reversed && !order.is_inverse ? k : natural;
+      const WideFactor last = is_twisted && order.is_inverse ? F::load(twists, natural) : scale;
+      out[first + place] = field.multiply(run[k], last);
+    }
   }
 }
 
 template <class F>
-void transform(const u64* x, i64 count, int bits, u64 root, u64 scale, WideModulus m, u64* run, u64* out) {
+void transform(const u64* x, i64 count, int bits, Roots roots, WideModulus m, Order order, u64* run,
+               u64* out) {
   const auto runs = bits < 2 * kLineBits ? transform_short_runs<F> : transform_runs<F>;
-  runs(x, count, bits, root, scale, m, run, out);
+  runs(x, count, bits, roots, m, order, run, out);
 }
 
 }  // namespace portable
@@ -160,14 +209,23 @@ struct Vectors {
   // The less of r and r - m, which wraps if it is negative: |r| for r < 2 m.
   static RNS_AVX512 Type less(Type r, Type m) { return _mm512_min_epu64(r, _mm512_sub_epi64(r, m)); }
 
-  // Loads eight lines, and transposes them.
-  static RNS_AVX512 void load_square(const u64* x, i64 stride, const i64* places, Type* y) {
+  static RNS_AVX512 void load_square(const u64* x, const i64* lines, Type* y) {
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; ++k) y[k] = load(x + lines[k]);
+    transpose(y);
+  }
+  static RNS_AVX512 void store_square(u64* x, const i64* lines, Type* y) {
+    transpose(y);
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; ++k) store(x + lines[k], y[k]);
+  }
+
+  static RNS_AVX512 void transpose(Type* y) {
     Type z[8];
 #pragma GCC unroll 4
     for (int k = 0; k < 8; k += 2) {
-      const Type even = load(x + places[k] * stride), odd = load(x + places[k + 1] * stride);
-      z[k] = _mm512_unpacklo_epi64(even, odd);
-      z[k + 1] = _mm512_unpackhi_epi64(even, odd);
+      z[k] = _mm512_unpacklo_epi64(y[k], y[k + 1]);
+      z[k + 1] = _mm512_unpackhi_epi64(y[k], y[k + 1]);
     }
     // Quarters of 128 bits: of lines 2 apart, then 4 apart.
 #pragma GCC unroll 2
@@ -226,8 +284,10 @@ struct Field : Vectors {
 };
 
 #define RNS_LEVEL __attribute__((target("arch=x86-64-v4")))
+#define RNS_LEVEL_INLINE RNS_AVX512
 #include "wide_ntt_loops.hpp"
 #undef RNS_LEVEL
+#undef RNS_LEVEL_INLINE
 
 }  // namespace avx512
 
@@ -278,8 +338,10 @@ struct Field : Vectors {
 };
 
 #define RNS_LEVEL __attribute__((target("arch=x86-64-v4,avx512ifma")))
+#define RNS_LEVEL_INLINE RNS_IFMA
 #include "wide_ntt_loops.hpp"
 #undef RNS_LEVEL
+#undef RNS_LEVEL_INLINE
 
 }  // namespace ifma
 
@@ -295,8 +357,8 @@ std::vector<std::string> wide_transform_methods() {
   return methods;
 }
 
-using Transform = void (*)(const u64* x, i64 count, int bits, u64 root, u64 scale, WideModulus m, u64* run,
-                           u64* out);
+using Transform = void (*)(const u64* x, i64 count, int bits, Roots roots, WideModulus m, Order order,
+                           u64* run, u64* out);
 
 // What transforms modulo a prime by a method, or by a lower one where the prime is too long for it.
 Transform transform_of([[maybe_unused]] const std::string& method, u64 last, [[maybe_unused]] int bits) {
@@ -316,32 +378,34 @@ Transform transform_of([[maybe_unused]] const std::string& method, u64 last, [[m
 void bind_wide_ntt(nb::module_& module) {
   module.def("wide_transform_methods", wide_transform_methods);
 
-  module.def(
-      "wide_ntt", [](const Matrix64& x, i64 length, const Table64& table, const Vector64& roots,
-                     const Vector64& scales, MutableVector64 space, MutableMatrix64 out, std::string method) {
-        const i64 n = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
-        const WideModulus* moduli = wide_moduli(table, n);
-        require(length > 0 && (length & (length - 1)) == 0 && count % length == 0,
-                "rows must consist of runs whose length is a power of two");
-        require(x.shape(0) == out.shape(0) && x.shape(1) == out.shape(1) && (count <= 1 || x.stride(1) == 1),
-                "operand and result must have the same shape");
-        require(static_cast<i64>(roots.shape(0)) == n && static_cast<i64>(scales.shape(0)) == n,
-                "a root and a scale for each row are needed");
-        require(static_cast<i64>(space.shape(0)) == 3 * length + kLine,
-                "space of a run, of its factors, and of a line is needed");
-        u64* run = next_line(space.data());
-        const std::vector<std::string> methods = wide_transform_methods();
-        if (method == "best") method = methods.back();
-        require(std::find(methods.begin(), methods.end(), method) != methods.end(),
-                "this processor does not have the method");
-        nb::gil_scoped_release release;
-        const int bits = bit_count(length);
-        for (i64 i = 0; i < n; ++i) {
-          const Transform transform = transform_of(method, moduli[i].last, bits);
-          transform(x.data() + i * x.stride(0), count, bits, roots.data()[i], scales.data()[i], moduli[i],
-                    run, out.data() + i * count);
-        }
-      });
+  // Element k is multiplied by twists^k before the transform, or after an inverse one, of which the roots and
+  // twists are the inverses; `is_reversed` is the order of the values.
+  module.def("wide_ntt", [](const Matrix64& x, i64 length, const Table64& table, const Vector64& roots,
+                            const Vector64& twists, const Vector64& scales, bool is_inverse, bool is_reversed,
+                            MutableVector64 space, MutableMatrix64 out, std::string method) {
+    const i64 n = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
+    const WideModulus* moduli = wide_moduli(table, n);
+    require(length > 0 && (length & (length - 1)) == 0 && count % length == 0,
+            "rows must consist of runs whose length is a power of two");
+    require(x.shape(0) == out.shape(0) && x.shape(1) == out.shape(1) && (count <= 1 || x.stride(1) == 1),
+            "operand and result must have the same shape");
+    for (const Vector64& each : {roots, twists, scales}) {
+      require(static_cast<i64>(each.shape(0)) == n, "a root, a twist and a scale for each row are needed");
+    }
+    require(static_cast<i64>(space.shape(0)) == 5 * length + kLine,
+            "space of a run, of its factors and twists, and of a line is needed");
+    const std::vector<std::string> methods = wide_transform_methods();
+    if (method == "best") method = methods.back();
+    require(std::find(methods.begin(), methods.end(), method) != methods.end(), "no such method");
+    nb::gil_scoped_release release;
+    const int bits = bit_count(length);
+    for (i64 i = 0; i < n; ++i) {
+      const Transform transform = transform_of(method, moduli[i].last, bits);
+      const Roots own{roots.data()[i], twists.data()[i], scales.data()[i]};
+      transform(x.data() + i * x.stride(0), count, bits, own, moduli[i], {is_inverse, is_reversed},
+                next_line(space.data()), out.data() + i * count);
+    }
+  });
 }
 
 }  // namespace rns

@@ -458,6 +458,21 @@ class Kernels(Protocol):
     def ntt(self, residues: Array, constants: TransformConstants, out: Array) -> None:
         """Transforms of (n, N) residues, as many of one length after another as there are, to `out`."""
 
+    def whole_ntt(
+        self,
+        residues: Array,
+        constants: TransformConstants,
+        twists: NDArray[np.uint64],
+        is_inverse: bool,
+        is_reversed: bool,
+        out: Array,
+    ) -> bool:
+        """Transforms as :meth:`ntt` with what comes before and after; False, and none, if it is no quicker.
+
+        Element k is multiplied by ``twists**k`` before, or after if `is_inverse`. With `is_reversed` values
+        are where the bits of their numbers are reversed: the results, or if `is_inverse` the operands.
+        """
+
     def cyclic_products(
         self, x: Array, y: Array, forward: TransformConstants, inverse: TransformConstants, out: Array
     ) -> None:

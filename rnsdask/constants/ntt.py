@@ -35,13 +35,15 @@ class TransformConstants:
 
 
 @lru_cache(CACHED_SETS)
-def transform_constants(moduli: Moduli, length: int, inverse: bool) -> TransformConstants:
-    """Constants of transforms modulo primes p, of a length that divides each p - 1."""
-    roots = [root_of_unity(length, p) for p in moduli]
-    scales = [1] * len(roots)
-    if inverse:
-        roots = [pow(root, -1, p) for root, p in zip(roots, moduli, strict=True)]
-        scales = [pow(length, -1, p) for p in moduli]
+def transform_constants(
+    moduli: Moduli, length: int, inverse: bool, exponents: tuple[int, ...] | None = None
+) -> TransformConstants:
+    """Constants of transforms modulo primes p, of a length that divides each p - 1.
+
+    Roots are the usual ones, or powers of these, with an exponent for each prime.
+    """
+    roots = _roots(moduli, length, inverse, exponents)
+    scales = [pow(length, -1, p) if inverse else 1 for p in moduli]
     dtype = np.uint64 if isinstance(moduli, WideModuli) else np.uint32
     return TransformConstants(moduli, length, np.array(roots, dtype=dtype), np.array(scales, dtype=dtype))
 
@@ -67,11 +69,20 @@ class TwiddleFactors:
         return progressions(starts, ratios, self.table.shape[2], primes)
 
 
+def twists(
+    moduli: Moduli, length: int, inverse: bool, exponents: tuple[int, ...] | None = None
+) -> NDArray[np.uint64]:
+    """The roots psi of order 2N, or their inverses, of which powers make cyclic transforms negacyclic."""
+    return np.array(_roots(moduli, 2 * length, inverse, exponents), dtype=np.uint64)
+
+
 @lru_cache(CACHED_SETS)
-def twist_factors(moduli: Moduli, length: int, inverse: bool) -> TwiddleFactors:
-    """Factors ``psi**i``, or ``psi**-i``, with psi of order 2N: they make cyclic transforms negacyclic."""
+def twist_factors(
+    moduli: Moduli, length: int, inverse: bool, exponents: tuple[int, ...] | None = None
+) -> TwiddleFactors:
+    """Factors ``psi**i``, or ``psi**-i``, by the `twists` psi."""
     ones = (1,) * len(moduli)
-    return _factors(moduli, _roots(moduli, 2 * length, inverse), ones, ones, length, 1)
+    return _factors(moduli, _roots(moduli, 2 * length, inverse, exponents), ones, ones, length, 1)
 
 
 @lru_cache(CACHED_SETS)
@@ -92,8 +103,12 @@ def twiddle_factors(
     return _factors(moduli, a, b, roots, length // count, count)
 
 
-def _roots(moduli: Moduli, order: int, inverse: bool) -> tuple[int, ...]:
-    return tuple(pow(root_of_unity(order, p), -1 if inverse else 1, p) for p in moduli)
+def _roots(
+    moduli: Moduli, order: int, inverse: bool, exponents: tuple[int, ...] | None = None
+) -> tuple[int, ...]:
+    powers = exponents or (1,) * len(moduli)
+    pairs = zip(moduli, powers, strict=True)
+    return tuple(pow(root_of_unity(order, p), -k if inverse else k, p) for p, k in pairs)
 
 
 def _factors(

@@ -33,6 +33,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from rnsdask.core import ranges
+from rnsdask.core.conventions import Convention
 from rnsdask.core.operations import BY_INTEGERS, OF_MATRICES, POWER_TABLES, STEP, Footprint
 from rnsdask.core.order import Ordering
 from rnsdask.core.place import Locate, Place
@@ -592,8 +593,10 @@ def window(x: Array, y: Array, *, first: int, stop: int) -> Array:
 
 
 @row("matrix", footprint=Footprint(6, 0))
-def transform(words: Array, *, axis: int, inverse: bool, negacyclic: bool) -> Array:
-    """Number-theoretic transforms along an axis."""
+def transform(
+    words: Array, *, axis: int, inverse: bool, negacyclic: bool, convention: Convention | None = None
+) -> Array:
+    """Number-theoretic transforms along an axis, by the usual root in natural order or another convention."""
 
 
 @row("matrix")

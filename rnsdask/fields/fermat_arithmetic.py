@@ -8,13 +8,14 @@ import numpy as np
 
 from rnsdask.backend import Array, is_any, kernels_of
 from rnsdask.core.axes import reduced_shape
+from rnsdask.core.conventions import Convention
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.fields import fermat_fft
 from rnsdask.fields.fermat_fft import fermat_twiddles
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.ntt import multiplied
+from rnsdask.fields.ntt import multiplied, placed
 from rnsdask.rns.axis import fold, rows_along
 from rnsdask.rns.powers import invert_together
 
@@ -145,9 +146,19 @@ def multiply_by_root(words: Array, exponent: int, system: FermatField) -> Array:
     return out.reshape(words.shape)
 
 
-def transform(words: Array, system: FermatField, axis: int, inverse: bool, negacyclic: bool) -> Array:
+def transform(
+    words: Array,
+    system: FermatField,
+    axis: int,
+    inverse: bool,
+    negacyclic: bool,
+    convention: Convention | None = None,
+) -> Array:
     """Number-theoretic transforms along an axis of the numbers."""
-    return fermat_fft.transform(words, system.constants, axis, inverse, negacyclic)
+    if convention is not None and inverse:
+        words = placed(words, axis, inverse, negacyclic, convention)
+    found = fermat_fft.transform(words, system.constants, axis, inverse, negacyclic)
+    return placed(found, axis, inverse, negacyclic, convention) if convention and not inverse else found
 
 
 def twiddled(

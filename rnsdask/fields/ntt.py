@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, Moduli, kernels_of
-from rnsdask.constants import transform_constants, twiddle_factors, twist_factors
+from rnsdask.constants import transform_constants, twiddle_factors, twist_factors, twists
 from rnsdask.core import rows
+from rnsdask.core.conventions import Convention
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.fields.system import FiniteFields, fields_of
 from rnsdask.rns import arithmetic
@@ -81,7 +82,14 @@ def _factors_of_rows(
     return multiply(part, start).reshape(len(table), -1, table.shape[2])[:, :count]
 
 
-def transform(words: Array, moduli: Moduli, axis: int, inverse: bool, negacyclic: bool = False) -> Array:
+def transform(
+    words: Array,
+    moduli: Moduli,
+    axis: int,
+    inverse: bool,
+    negacyclic: bool = False,
+    convention: Convention | None = None,
+) -> Array:
     """Transforms of a chunk (n, *shape) along an axis of the numbers, or inverse ones, modulo primes p.
 
     The length N of the axis is a power of two that divides each p - 1. For negacyclic transforms 2N divides
@@ -90,15 +98,31 @@ def transform(words: Array, moduli: Moduli, axis: int, inverse: bool, negacyclic
     """
     is_last = axis + 2 == words.ndim  # moving it would take longer than a few short transforms
     last = contiguous(words if is_last else np.moveaxis(words, axis + 1, -1))
-    if negacyclic and not inverse:
-        last = twisted(last, moduli, inverse)
-    out = np.empty_like(last, order="C")
-    if out.size:
-        constants = transform_constants(moduli, last.shape[-1], inverse)
-        kernels_of(words).ntt(last.reshape(len(moduli), -1), constants, out.reshape(len(moduli), -1))
-    if negacyclic and inverse:
-        out = twisted(out, moduli, inverse)
+    out = _transform_last(last, moduli, inverse, negacyclic, convention) if last.size else last.copy()
     return out if is_last else np.moveaxis(out, -1, axis + 1)
+
+
+def _transform_last(
+    words: Array, moduli: Moduli, inverse: bool, negacyclic: bool, convention: Convention | None
+) -> Array:
+    """Transforms of contiguous words along their last axis."""
+    exponents = None if convention is None else convention.exponents
+    is_reversed = convention is not None and convention.is_reversed
+    how = moduli, words.shape[-1], inverse, exponents
+    constants, kernels, out = transform_constants(*how), kernels_of(words), np.empty_like(words, order="C")
+    lines, results = (array.reshape(len(moduli), -1) for array in (words, out))
+    if negacyclic or is_reversed:
+        powers = twists(*how) if negacyclic else np.ones(len(moduli), dtype=np.uint64)
+        if kernels.whole_ntt(lines, constants, powers, inverse, is_reversed, results):
+            return out
+    if is_reversed and inverse:
+        lines = _reversed(words).reshape(lines.shape)
+    if negacyclic and not inverse:
+        lines = twisted(lines.reshape(words.shape), moduli, inverse, exponents).reshape(lines.shape)
+    kernels.ntt(lines, constants, results)
+    if negacyclic and inverse:
+        out = twisted(out, moduli, inverse, exponents)
+    return _reversed(out) if is_reversed and not inverse else out
 
 
 def contiguous(words: Array) -> Array:
@@ -106,11 +130,11 @@ def contiguous(words: Array) -> Array:
     return words if words.flags.c_contiguous else words.copy(order="C")
 
 
-def twisted(words: Array, moduli: Moduli, inverse: bool) -> Array:
+def twisted(words: Array, moduli: Moduli, inverse: bool, exponents: tuple[int, ...] | None = None) -> Array:
     """Multiply elements along the last axis, of length N, by powers of psi, of order 2N, or its inverse."""
     length = words.shape[-1]
     lines = words.reshape(len(moduli), -1, length, 1)
-    factors = twist_factors(moduli, length, inverse)
+    factors = twist_factors(moduli, length, inverse, exponents)
     return multiplied(lines, factors, 0, _product(moduli)).reshape(words.shape)
 
 
@@ -123,35 +147,25 @@ def twiddled(words: Array, moduli: Moduli, length: int, first: int, inverse: boo
     return multiplied(words, factors, first, _product(moduli))
 
 
-# ---- other roots and orders -------------------------------------------------------------------------------
+# ---- other orders -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Places:
-    """Places of the values of transforms by other roots, in natural or bit-reversed order.
+def _reversed(words: Array) -> Array:
+    """Elements along the last axis, each where the bits of its place are reversed."""
+    found: Array = words.take(np.asarray(reversed_bits(words.shape[-1]), like=words), axis=-1)
+    return found
 
-    The root of field i is its usual one, of order N or for negacyclic transforms 2N, to the power
-    ``exponents[i]``; one exponent alone is that of all rows of words. ``X_j`` by the root ``w**k`` is
-    ``X_(k j)`` by w.
+
+def placed(words: Array, axis: int, inverse: bool, negacyclic: bool, convention: Convention) -> Array:
+    """Bring values (rows, *shape) of usual transforms along an axis to those by the power of one root.
+
+    With `inverse`, bring them back. ``X_j`` by the root ``w**k`` is ``X_(k j)`` by w.
     """
-
-    exponents: tuple[int, ...]
-    negacyclic: bool
-    is_reversed: bool
-
-    def place(self, words: Array, axis: int, inverse: bool) -> Array:
-        """Bring values (rows, *shape) along an axis to these places; with `inverse`, back from them."""
-        length = words.shape[axis + 1]
-        indices = reversed_bits(length) if self.is_reversed else np.arange(length)
-        out = np.empty_like(words, order="C")
-        exponents = self.exponents * (len(words) if len(self.exponents) == 1 else 1)
-        found: dict[int, Array] = {}
-        for row, result, k in zip(words, out, exponents, strict=True):
-            if k not in found:
-                own = (k * (2 * indices + 1) // 2 if self.negacyclic else k * indices) % length
-                found[k] = np.asarray(np.argsort(own) if inverse else own, like=words)
-            result[...] = row.take(found[k], axis=axis)
-        return out
+    length, (k,) = words.shape[axis + 1], convention.exponents
+    indices = reversed_bits(length) if convention.is_reversed else np.arange(length)
+    own = (k * (2 * indices + 1) // 2 if negacyclic else k * indices) % length
+    found: Array = words.take(np.asarray(np.argsort(own) if inverse else own, like=words), axis=axis + 1)
+    return found
 
 
 def reversed_bits(length: int) -> NDArray[np.int64]:

@@ -27,11 +27,11 @@ from rnsdask.lazy.ntt import (
     Order,
     Root,
     check_transform,
+    convention_of,
     divide_axis,
     intt,
     join_steps,
     ntt,
-    places_of,
     transform_step,
 )
 from rnsdask.lazy.read import read_words
@@ -95,15 +95,15 @@ def prepare(
 ) -> Transform:
     """Check a transform, as :func:`rnsdask.ntt` does, and choose its number of passes.
 
-    Lines whose values are in other places than usual, by their root or order, are whole in one pass.
+    Lines of another root or order than the usual ones are whole in one pass.
     """
     function = intt if inverse else ntt
     array = source.array()
     k = check_transform(function.__name__, array, axis, negacyclic)
     length, chunks = array.shape[k], array.words.chunksize[1:]
     plan, words = ChunkPlan.longest(array.chunks), array.system.words32
-    places = places_of(array.system, length, negacyclic, root, order)
-    block = block_length(plan, words, k) if places is None else length
+    convention = convention_of(array.system, length, negacyclic, root, order)
+    block = block_length(plan, words, k) if convention is None else length
     steps, result = None, array
     if block < length:
         steps = FourStep(array.system, length, block, inverse, negacyclic)
@@ -112,7 +112,7 @@ def prepare(
         result = function(lines, k, negacyclic, root=root, order=order).rechunk(chunks)
     work = _work(source, plan, k, block)
     how: dict[str, Any] = {"axis": k, "inverse": inverse, "negacyclic": negacyclic}
-    how |= {} if places is None else {"exponents": places.exponents, "order": order}
+    how |= {} if convention is None else {"exponents": convention.exponents, "order": order}
     job = job_hash("ntt", {"source": source.info}, block=block, **how)
     return Transform(source, result, k, steps, backend, work, job)
 

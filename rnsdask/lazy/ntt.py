@@ -16,13 +16,14 @@ import dask.array as da
 from rnsdask.backend import Array, naming_gpu_memory, to_backend
 from rnsdask.core import rows
 from rnsdask.core.axes import axis_index
+from rnsdask.core.conventions import Convention
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
 from rnsdask.core.primes import logarithm_of_root
 from rnsdask.core.rows import Row
 from rnsdask.core.ways import must
-from rnsdask.fields.ntt import FourStep, Places
+from rnsdask.fields.ntt import FourStep
 from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import by_tasks, rechunk
 from rnsdask.lazy.elementwise import map_entry
@@ -197,8 +198,10 @@ def check_transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool) ->
     return k
 
 
-def places_of(system: FiniteFields, length: int, negacyclic: bool, root: Any, order: str) -> Places | None:
-    """Check a root and an order; return the places of values in them, None for the usual ones."""
+def convention_of(
+    system: FiniteFields, length: int, negacyclic: bool, root: Any, order: str
+) -> Convention | None:
+    """Check a root and an order; return the convention, None for the usual one."""
     if order not in ("natural", "bit-reversed"):
         raise ValueError(must("order", f"be 'natural' or 'bit-reversed', got {brief(order)}"))
     own = system.roots(2 * length if negacyclic else length)
@@ -210,7 +213,7 @@ def places_of(system: FiniteFields, length: int, negacyclic: bool, root: Any, or
     exponents = tuple(map(_exponent_of, roots, own, (length * (1 + negacyclic),) * len(own), system.primes))
     if order == "natural" and set(exponents) == {1}:
         return None
-    return Places(exponents, negacyclic, order == "bit-reversed")
+    return Convention(exponents, order == "bit-reversed")
 
 
 def _exponent_of(root: int, own: int, order: int, p: int) -> int:
@@ -225,18 +228,6 @@ def _exponent_of(root: int, own: int, order: int, p: int) -> int:
     return logarithm_of_root(root, own, order, p)
 
 
-def _place(words: Any, axis: int, places: Places, inverse: bool) -> Any:
-    """Bring the values of transforms, in any chunks, to places along an axis, or back from them."""
-    if isinstance(words, da.Array):
-        words = rechunk(words, {axis + 1: -1})
-    options: dict[str, Any] = {"places": places, "axis": axis, "inverse": inverse}
-    return map_chunks(_placed, words, rows=len(words), dtype=words.dtype, token="field-ntt-places", **options)
-
-
-def _placed(words: Array, *, places: Places, **options: Any) -> Array:
-    return places.place(words, **options)
-
-
 def _bytes_of_lines(words: da.Array, axis: int) -> int:
     """Bytes of the words of a chunk whose lines along an axis are whole."""
     longest = [max(lengths, default=0) for lengths in words.chunks]
@@ -248,13 +239,12 @@ def _bytes_of_lines(words: da.Array, axis: int) -> int:
 def _transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, root: Any, order: str) -> Any:
     k, inverse = check_transform(name, f, axis, negacyclic), name == "intt"
     words, system = f.words, f.system
-    places = places_of(system, words.shape[k + 1], negacyclic, root, order)
+    convention = convention_of(system, words.shape[k + 1], negacyclic, root, order)
     chunks = words.chunks[k + 1] if isinstance(words, da.Array) else (words.shape[k + 1],)
-    if places is not None and inverse:
-        words = _place(words, k, places, inverse)
-    words = _transform_words(words, system, k, {"inverse": inverse, "negacyclic": negacyclic})
-    if places is not None and not inverse:
-        words = _place(words, k, places, inverse)
+    how: dict[str, Any] = {"inverse": inverse, "negacyclic": negacyclic}
+    if convention is not None:
+        how["convention"] = convention
+    words = _transform_words(words, system, k, how)
     if len(chunks) > 1:
         words = rechunk(words, {k + 1: chunks})
     return make_like((f,), words, system, "raise")
@@ -267,7 +257,7 @@ def _transform_words(words: Any, system: FiniteFields, axis: int, how: dict[str,
         options = {"row": rows.transform, "system": system, "axis": axis, "chunks": words.chunks[1:], **how}
         return in_one_task(_apply_row, words, rows=system.rows, token="field-ntt", **options)
     length = chunk_length(sum(chunks), max(chunks))
-    if length < sum(chunks) and _bytes_of_lines(words, axis) > JOINED_BYTES:
+    if "convention" not in how and length < sum(chunks) and _bytes_of_lines(words, axis) > JOINED_BYTES:
         return transform_in_chunks(words, system, axis, length, **how)
     if len(chunks) > 1:
         words = rechunk(words, {axis + 1: -1})

@@ -1,5 +1,6 @@
 """Kernels of transforms and cyclic products: every length and way to cut it, both processors alike."""
 
+from itertools import product
 from typing import Any
 
 import flint
@@ -8,7 +9,7 @@ import pytest
 from conftest import Processor
 
 from rnsdask.backend import cpu, kernels_of
-from rnsdask.constants import transform_constants
+from rnsdask.constants import transform_constants, twists
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.primes import is_prime, primes_below
 from rnsdask.core.wide_moduli import WideModuli
@@ -262,6 +263,46 @@ def test_instruction_sets_transform_long_primes(
             full = [int(c) for c in (flint.nmod_poly(a, p) * flint.nmod_poly(b, p)).coeffs()]
             full += [0] * (2 * length - len(full))
             assert row == [(low + high) % p for low, high in zip(full[:length], full[length:], strict=True)]
+
+
+def reversed_places(length: int) -> list[int]:
+    bits = length.bit_length() - 1
+    return [int(f"{k:0{bits}b}"[::-1], 2) if bits else 0 for k in range(length)]
+
+
+@pytest.mark.parametrize("method", cpu.wide_transform_methods())
+@pytest.mark.parametrize("is_inverse", [False, True])
+@pytest.mark.parametrize("log_length", [*range(13), 16])
+def test_instruction_sets_twist_and_reverse(
+    method: str, is_inverse: bool, log_length: int, rng: np.random.Generator
+) -> None:
+    length = 2**log_length
+    moduli = WideModuli(WIDEST if log_length < 12 else WIDEST[-6:])
+    words, places = drawn(rng, moduli, 2 * length), reversed_places(length)
+    constants, roots = transform_constants(moduli, length, is_inverse), twists(moduli, length, is_inverse)
+    powers = [[pow(psi, k, p) for k in range(length)] for psi, p in zip(roots.tolist(), moduli, strict=True)]
+
+    def twisted(array: np.ndarray) -> np.ndarray:
+        rows = zip(array.tolist(), powers, moduli, strict=True)
+        found = [[x * w % p for x, w in zip(row, own * 2, strict=True)] for row, own, p in rows]
+        return np.array(found, dtype=np.uint64)
+
+    def in_order(array: np.ndarray) -> np.ndarray:
+        return array.reshape(len(array), -1, length)[..., places].reshape(array.shape)
+
+    for psi, is_reversed in product([np.ones_like(roots), roots], [False, True]):
+        given, expected, found = words, np.empty_like(words), np.empty_like(words)
+        if is_inverse and is_reversed:
+            given = in_order(given)
+        if not is_inverse and psi is roots:
+            given = twisted(given)
+        cpu.ntt(np.ascontiguousarray(given), constants, expected, "portable")
+        if is_inverse and psi is roots:
+            expected = twisted(expected)
+        if not is_inverse and is_reversed:
+            expected = in_order(expected)
+        assert cpu.whole_ntt(words, constants, psi, is_inverse, is_reversed, found, method)
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("length", [1, 2, 16, 512, 2**14])

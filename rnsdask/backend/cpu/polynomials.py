@@ -14,22 +14,31 @@ from rnsdask.core.wide_moduli import WideModuli
 
 def ntt(residues: Array, constants: TransformConstants, out: Array, method: str = "best") -> None:
     if isinstance(constants.moduli, WideModuli):
-        wide = wide_modulus_table(constants.moduli)
-        _cpu.wide_ntt(
-            residues,
-            constants.length,
-            wide,
-            constants.roots,
-            constants.scales,
-            _wide_space(constants),
-            out,
-            method,
-        )
+        whole_ntt(residues, constants, np.ones_like(constants.roots), False, False, out, method)
         return
     table = modulus_table(constants.moduli)
     _cpu.ntt(
         residues, constants.length, table, constants.roots, constants.scales, _space(constants), out, method
     )
+
+
+def whole_ntt(
+    residues: Array,
+    constants: TransformConstants,
+    twists: NDArray[np.uint64],
+    is_inverse: bool,
+    is_reversed: bool,
+    out: Array,
+    method: str = "best",
+) -> bool:
+    if not isinstance(constants.moduli, WideModuli):
+        return False
+    roots = constants.roots, twists, constants.scales
+    # A run, its factors and its twists with their quotients, and the rest of a line of the cache before them.
+    space = np.empty(5 * constants.length + 8, dtype=np.uint64)
+    table = wide_modulus_table(constants.moduli)
+    _cpu.wide_ntt(residues, constants.length, table, *roots, is_inverse, is_reversed, space, out, method)
+    return True
 
 
 def cyclic_products(
@@ -53,11 +62,6 @@ def _space(constants: TransformConstants) -> NDArray[np.uint32]:
     return np.empty(constants.length, dtype=np.uint32)
 
 
-def _wide_space(constants: TransformConstants) -> NDArray[np.uint64]:
-    # A run, its factors with their quotients, and the rest of a line of the cache before them.
-    return np.empty(3 * constants.length + 8, dtype=np.uint64)
-
-
 def transform_methods() -> list[str]:
     """The instruction sets by which this processor transforms, portable first; all give the same."""
     methods: list[str] = _cpu.transform_methods()
@@ -65,7 +69,7 @@ def transform_methods() -> list[str]:
 
 
 def wide_transform_methods() -> list[str]:
-    """The same for moduli beyond 32 bits: those too long for a set are transformed by the one before it."""
+    """Instruction sets for moduli beyond 32 bits: those too long for a set are transformed by the one before."""
     methods: list[str] = _cpu.wide_transform_methods()
     return methods
 

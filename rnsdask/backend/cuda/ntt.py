@@ -11,6 +11,7 @@ from typing import Any
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from rnsdask.backend.cuda import launching, ntt_tables
 from rnsdask.backend.cuda.arithmetic import apply
@@ -277,6 +278,17 @@ def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
             of_rows.transform_overlapped(between, target, log_matrix, lengths[0], scaled=False)
             continue
         of_rows.transform_turned(between, target, lengths[-1], sum(lengths[1:-1]))
+
+
+def whole_ntt(
+    residues: Array,
+    constants: TransformConstants,
+    twists: NDArray[np.uint64],
+    is_inverse: bool,
+    is_reversed: bool,
+    out: Array,
+) -> bool:
+    return False
 
 
 def cyclic_products(
