@@ -6,8 +6,6 @@
 
 #ifdef RNS_X86_LEVELS
 #include <immintrin.h>
-#define RNS_IFMA __attribute__((target("arch=x86-64-v4,avx512ifma")))
-#define RNS_IFMA_INLINE __attribute__((target("arch=x86-64-v4,avx512ifma"), always_inline)) inline
 
 namespace rns {
 

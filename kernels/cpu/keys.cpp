@@ -82,7 +82,6 @@ void add_keyed_blocks(const KeyedSum& s, i64 width) {
 #ifdef RNS_X86_LEVELS
 
 #define RNS_LEVEL256 __attribute__((target("arch=x86-64-v3"), always_inline)) inline
-#define RNS_LEVEL512 __attribute__((target("arch=x86-64-v4"), always_inline)) inline
 
 // Adds the sums of kRows rows, of which `pairs` has those of each lane's 64 bits, low + 2^32 odd, and `odd`
 // those of their upper halves alone.
@@ -179,20 +178,20 @@ struct Lanes512 {
   __m512i even, odd, upper;
 };
 
-RNS_LEVEL512 void load(Lanes512& lanes, const u64* keys, i64 j) {
+RNS_AVX512_INLINE void load(Lanes512& lanes, const u64* keys, i64 j) {
   lanes.even = _mm512_loadu_si512(keys + j);
   lanes.odd = _mm512_loadu_si512(keys + j + kBlock / 2);
   lanes.upper = _mm512_setzero_si512();
 }
 
-RNS_LEVEL512 void store(const Lanes512& lanes, u64* keys, i64 j) {
+RNS_AVX512_INLINE void store(const Lanes512& lanes, u64* keys, i64 j) {
   const __m512i even = _mm512_add_epi64(lanes.even, _mm512_slli_epi64(lanes.upper, 32));
   const __m512i odd_upper = _mm512_maskz_mov_epi32(0xAAAA, lanes.upper);
   _mm512_storeu_si512(keys + j, even);
   _mm512_storeu_si512(keys + j + kBlock / 2, _mm512_add_epi64(lanes.odd, odd_upper));
 }
 
-RNS_LEVEL512 void accumulate(Lanes512& lanes, __m512i v, u64 c) {
+RNS_AVX512_INLINE void accumulate(Lanes512& lanes, __m512i v, u64 c) {
   const __m512i c_low = _mm512_set1_epi64(static_cast<i64>(c & 0xFFFFFFFF));
   lanes.even = _mm512_add_epi64(lanes.even, _mm512_mul_epu32(v, c_low));
   lanes.odd = _mm512_add_epi64(lanes.odd, _mm512_mul_epu32(_mm512_srli_epi64(v, 32), c_low));
@@ -207,18 +206,18 @@ struct WholeProducts {
   __m512i pairs, odd;
 };
 
-RNS_LEVEL512 void load(WholeProducts& lanes, const u64* keys, i64 j) {
+RNS_AVX512_INLINE void load(WholeProducts& lanes, const u64* keys, i64 j) {
   lanes.pairs = _mm512_loadu_si512(keys + j);
   lanes.odd = _mm512_setzero_si512();
 }
 
-RNS_LEVEL512 void store(const WholeProducts& lanes, u64* keys, i64 j) {
+RNS_AVX512_INLINE void store(const WholeProducts& lanes, u64* keys, i64 j) {
   u64* odd_keys = keys + j + kBlock / 2;
   _mm512_storeu_si512(keys + j, _mm512_sub_epi64(lanes.pairs, _mm512_slli_epi64(lanes.odd, 32)));
   _mm512_storeu_si512(odd_keys, _mm512_add_epi64(_mm512_loadu_si512(odd_keys), lanes.odd));
 }
 
-RNS_LEVEL512 void accumulate(WholeProducts& lanes, __m512i v, u64 c) {
+RNS_AVX512_INLINE void accumulate(WholeProducts& lanes, __m512i v, u64 c) {
   const __m512i factor = _mm512_set1_epi64(static_cast<i64>(c));
   lanes.pairs = _mm512_add_epi64(lanes.pairs, _mm512_mullo_epi64(v, factor));
   lanes.odd = _mm512_add_epi64(lanes.odd, _mm512_mullo_epi64(_mm512_srli_epi64(v, 32), factor));
@@ -226,7 +225,7 @@ RNS_LEVEL512 void accumulate(WholeProducts& lanes, __m512i v, u64 c) {
 
 // Adds a row's part, from x on, to the keys of kBlocks blocks and to the row's sum.
 template <class Lanes, bool kSums, int kBlocks>
-RNS_LEVEL512 void add_part_512(const u32* x, u64 c, Lanes* lanes, __m512i& pairs, __m512i& odd) {
+RNS_AVX512_INLINE void add_part_512(const u32* x, u64 c, Lanes* lanes, __m512i& pairs, __m512i& odd) {
   for (int block = 0; block < kBlocks; ++block) {
     __m512i v = _mm512_loadu_si512(x + kBlock * block);
     asm("" : "+v"(v));  // GCC would load it anew for each use
@@ -240,8 +239,8 @@ RNS_LEVEL512 void add_part_512(const u32* x, u64 c, Lanes* lanes, __m512i& pairs
 // Adds kRows rows to the keys of kBlocks blocks from j on, and to the rows' own sums. Of several blocks, the
 // loop stays one: unrolled, GCC loads all rows before it uses any, and runs out of registers.
 template <class Lanes, int kRows, bool kSums, int kBlocks>
-RNS_LEVEL512 void add_parts_512(const KeyRows& rows, const u64* c, i64 j, u64* keys, __m512i* pairs,
-                                __m512i* odd) {
+RNS_AVX512_INLINE void add_parts_512(const KeyRows& rows, const u64* c, i64 j, u64* keys, __m512i* pairs,
+                                     __m512i* odd) {
   Lanes lanes[kBlocks];
   for (int block = 0; block < kBlocks; ++block) load(lanes[block], keys, j + kBlock * block);
   const u32* x = rows.x + j;
@@ -261,7 +260,7 @@ RNS_LEVEL512 void add_parts_512(const KeyRows& rows, const u64* c, i64 j, u64* k
 }
 
 template <class Lanes, int kRows, bool kSums>
-__attribute__((target("arch=x86-64-v4"))) void add_blocks_512(const KeyRows& rows, i64 width, u64* keys) {
+RNS_AVX512 void add_blocks_512(const KeyRows& rows, i64 width, u64* keys) {
   constexpr i64 kInTurn = kBlocksInTurn * kBlock;
   u64 c[kRows];
   std::copy_n(rows.c, kRows, c);
@@ -277,7 +276,7 @@ __attribute__((target("arch=x86-64-v4"))) void add_blocks_512(const KeyRows& row
 }
 
 template <int kRows, bool kSubtract>
-__attribute__((target("arch=x86-64-v4"))) void add_keyed_512(const KeyedSum& s, i64 width) {
+RNS_AVX512 void add_keyed_512(const KeyedSum& s, i64 width) {
   using Vector = u32 __attribute__((vector_size(64)));
   u64 c[kRows];
   Vector last[kRows];

@@ -139,8 +139,8 @@ constexpr int kMost = 2;
 
 namespace avx512 {
 
-#define RNS_LEVEL __attribute__((target("arch=x86-64-v4")))
-#define RNS_LEVEL_INLINE __attribute__((target("arch=x86-64-v4"), always_inline)) inline
+#define RNS_LEVEL RNS_AVX512
+#define RNS_LEVEL_INLINE RNS_AVX512_INLINE
 
 struct V {
   using Type = __m512i;

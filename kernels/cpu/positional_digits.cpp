@@ -143,8 +143,8 @@ RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, c
 
 namespace ifma {
 
-#define RNS_LEVEL __attribute__((target("arch=x86-64-v4,avx512ifma")))
-#define RNS_LEVEL_INLINE __attribute__((target("arch=x86-64-v4,avx512ifma"), always_inline)) inline
+#define RNS_LEVEL RNS_IFMA
+#define RNS_LEVEL_INLINE RNS_IFMA_INLINE
 
 typedef u64 Lanes __attribute__((vector_size(64), may_alias));
 typedef i64 SignedLanes __attribute__((vector_size(64), may_alias));

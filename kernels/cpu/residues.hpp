@@ -12,6 +12,10 @@
     __GNUC__ >= 12
 #define RNS_VECTORISED __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #define RNS_X86_LEVELS  // what target_clones picks from
+#define RNS_AVX512 __attribute__((target("arch=x86-64-v4")))
+#define RNS_AVX512_INLINE __attribute__((target("arch=x86-64-v4"), always_inline)) inline
+#define RNS_IFMA __attribute__((target("arch=x86-64-v4,avx512ifma")))
+#define RNS_IFMA_INLINE __attribute__((target("arch=x86-64-v4,avx512ifma"), always_inline)) inline
 #else
 #define RNS_VECTORISED
 #endif

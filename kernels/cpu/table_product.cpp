@@ -64,8 +64,7 @@ constexpr float kScale = 0x1p-64f;
 #ifdef RNS_X86_LEVELS
 
 template <int kSums>
-__attribute__((target("arch=x86-64-v4"))) void sum_512(const Row* terms, const Columns& columns, i64 width,
-                                                       SumRow* sums) {
+RNS_AVX512 void sum_512(const Row* terms, const Columns& columns, i64 width, SumRow* sums) {
   for (i64 j = 0; j < width; j += 16) {
     __m512i low0[kSums], low1[kSums];  // of numbers 0 to 7, and 8 to 15
     __m512 estimate[kSums];

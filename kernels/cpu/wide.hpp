@@ -1,6 +1,9 @@
 // Arrays of residues modulo m_i < 2^64, and the table of these.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "residues.hpp"
 #include "rns/wide_modular.cuh"
 
@@ -16,5 +19,12 @@ inline const WideModulus* wide_moduli(const Table64& table, i64 rows) {
           "one modulus for each row is needed");
   return reinterpret_cast<const WideModulus*>(table.data());
 }
+
+// The sets of instructions by which this processor computes with words of 64 bits, the best last: all give
+// the same. Moduli too long for a set are left to the one before it.
+std::vector<std::string> wide_methods();
+
+// A method of these, of which the best has that name too; ValueError for another.
+const std::string& checked_wide(const std::string& method);
 
 }  // namespace rns

@@ -1,5 +1,6 @@
 // Element-wise arithmetic modulo m_i < 2^64, row by row. An operand is an array of numbers, or one number for
 // all.
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
@@ -9,14 +10,34 @@
 
 #include "bindings.hpp"
 #include "rns/operations.cuh"
-#include "wide.hpp"
+#include "wide_vectors.hpp"
 
 namespace rns {
+
+std::vector<std::string> wide_methods() {
+  std::vector<std::string> methods = {"portable"};
+#ifdef RNS_X86_LEVELS
+  if (__builtin_cpu_supports("x86-64-v4")) methods.push_back("avx512");
+  if (__builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512ifma")) methods.push_back("ifma");
+#endif
+  return methods;
+}
+
+const std::string& checked_wide(const std::string& method) {
+  static const std::vector<std::string> methods = wide_methods();
+  if (method == "best") return methods.back();
+  require(std::find(methods.begin(), methods.end(), method) != methods.end(), "no such method");
+  return method;
+}
 
 namespace {
 
 // Number j of operand o is x[o][j * step[o]].
 using WideOperation = void (*)(const u64* const* x, const i64* step, WideModulus m, i64 count, u64* out);
+
+using WidePower = void (*)(const u64* x, i64 step, u64 exponent, WideModulus m, i64 count, u64* out);
+
+namespace portable {
 
 #define DEFINE(name, operands, expression)                                                                   \
   void name##_words(const u64* const* x, const i64* step, WideModulus m, i64 count, u64* __restrict__ out) { \
@@ -29,13 +50,69 @@ using WideOperation = void (*)(const u64* const* x, const i64* step, WideModulus
   }
 RNS_OPERATIONS(DEFINE)
 
+#undef DEFINE
+
+void power_words(const u64* x, i64 step, u64 exponent, WideModulus m, i64 count, u64* out) {
+  for (i64 j = 0; j < count; ++j) out[j] = mod_pow(x[j * step], exponent, m);
+}
+
+}  // namespace portable
+
+}  // namespace
+
+#ifdef RNS_X86_LEVELS
+
+namespace avx512 {
+namespace {
+#define RNS_LEVEL RNS_AVX512
+#define RNS_LEVEL_INLINE RNS_AVX512_INLINE
+#include "wide_arithmetic_loops.hpp"
+#undef RNS_LEVEL
+#undef RNS_LEVEL_INLINE
+}  // namespace
+}  // namespace avx512
+
+namespace ifma {
+namespace {
+#define RNS_LEVEL RNS_IFMA
+#define RNS_LEVEL_INLINE RNS_IFMA_INLINE
+#include "wide_arithmetic_loops.hpp"
+#undef RNS_LEVEL
+#undef RNS_LEVEL_INLINE
+}  // namespace
+}  // namespace ifma
+
+#endif
+
+namespace {
+
+#ifdef RNS_X86_LEVELS
+
+#define LEVELS(function) {portable::function, avx512::function, ifma::function}
+
+// By which loops numbers modulo m are computed.
+int level_of(const std::string& method, WideModulus m) {
+  const int bits = 64 - static_cast<int>(m.shift);
+  if (method == "ifma" && bits <= ifma::kMostBits) return 2;
+  return method != "portable" && bits <= avx512::kMostBits ? 1 : 0;
+}
+
+#else
+
+#define LEVELS(function) {portable::function}
+
+int level_of(const std::string&, WideModulus) { return 0; }
+
+#endif
+
 struct Operation {
   std::string_view name;
   size_t operands;
-  WideOperation words;
+  WideOperation words[3];
 };
-#define OPERATION(name, operands, expression) {#name, operands, name##_words},
+#define OPERATION(name, operands, expression) {#name, operands, LEVELS(name##_words)},
 constexpr Operation kOperations[] = {RNS_OPERATIONS(OPERATION)};
+constexpr WidePower kPowers[3] = LEVELS(power_words);
 
 void check(const Matrix64& x, const MutableMatrix64& out) {
   require(x.shape(0) == out.shape(0), "operands and result must have the same number of rows");
@@ -45,7 +122,7 @@ void check(const Matrix64& x, const MutableMatrix64& out) {
 }
 
 void apply(const Operation& operation, const std::vector<Matrix64>& x, const WideModulus* moduli,
-           const MutableMatrix64& out) {
+           const std::string& method, const MutableMatrix64& out) {
   const i64 rows = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
   for (i64 i = 0; i < rows; ++i) {
     const u64* data[kMaxOperands] = {};
@@ -54,20 +131,8 @@ void apply(const Operation& operation, const std::vector<Matrix64>& x, const Wid
       data[o] = x[o].data() + i * x[o].stride(0);
       step[o] = x[o].shape(1) == 1 ? 0 : 1;
     }
-    operation.words(data, step, moduli[i], count, out.data() + i * count);
-  }
-}
-
-// function(number, modulus) of each number.
-template <class Function>
-void for_each(const Matrix64& x, const Table64& table, const MutableMatrix64& out, Function function) {
-  check(x, out);
-  const WideModulus* moduli = wide_moduli(table, static_cast<i64>(out.shape(0)));
-  nb::gil_scoped_release release;
-  const i64 count = static_cast<i64>(out.shape(1)), step = x.shape(1) == 1 ? 0 : 1;
-  for (i64 i = 0; i < static_cast<i64>(out.shape(0)); ++i) {
-    const u64* row = x.data() + i * x.stride(0);
-    for (i64 j = 0; j < count; ++j) out.data()[i * count + j] = function(row[j * step], moduli[i]);
+    const WideOperation words = operation.words[level_of(method, moduli[i])];
+    words(data, step, moduli[i], count, out.data() + i * count);
   }
 }
 
@@ -75,22 +140,42 @@ void for_each(const Matrix64& x, const Table64& table, const MutableMatrix64& ou
 
 void bind_wide_arithmetic(nb::module_& module) {
   module.def("wide_apply", [](std::string_view name, const std::vector<Matrix64>& arrays,
-                              const Table64& table, MutableMatrix64 out) {
+                              const Table64& table, MutableMatrix64 out, const std::string& method) {
     const Operation* operation = std::find_if(std::begin(kOperations), std::end(kOperations),
                                               [&](const Operation& e) { return e.name == name; });
     require(operation != std::end(kOperations), "there is no such operation");
     require(arrays.size() == operation->operands, "another number of operands is needed");
     for (const Matrix64& x : arrays) check(x, out);
     const WideModulus* moduli = wide_moduli(table, static_cast<i64>(out.shape(0)));
+    const std::string& set = checked_wide(method);
     nb::gil_scoped_release release;
-    apply(*operation, arrays, moduli, out);
+    apply(*operation, arrays, moduli, set, out);
   });
-  module.def("wide_power", [](const Matrix64& x, u64 exponent, const Table64& table, MutableMatrix64 out) {
-    for_each(x, table, out, [exponent](u64 a, WideModulus m) { return mod_pow(a, exponent, m); });
+  module.def("wide_power", [](const Matrix64& x, u64 exponent, const Table64& table, MutableMatrix64 out,
+                              const std::string& method) {
+    check(x, out);
+    const WideModulus* moduli = wide_moduli(table, static_cast<i64>(out.shape(0)));
+    const std::string& set = checked_wide(method);
+    nb::gil_scoped_release release;
+    const i64 count = static_cast<i64>(out.shape(1)), step = x.shape(1) == 1 ? 0 : 1;
+    for (i64 i = 0; i < static_cast<i64>(out.shape(0)); ++i) {
+      const WidePower power = kPowers[level_of(set, moduli[i])];
+      power(x.data() + i * x.stride(0), step, exponent, moduli[i], count, out.data() + i * count);
+    }
   });
   module.def("wide_inverse", [](const Matrix64& x, const Table64& table, MutableMatrix64 out) {
-    for_each(x, table, out, [](u64 a, WideModulus m) { return prime_inverse(a, m.last); });
+    check(x, out);
+    const WideModulus* moduli = wide_moduli(table, static_cast<i64>(out.shape(0)));
+    nb::gil_scoped_release release;
+    const i64 count = static_cast<i64>(out.shape(1)), step = x.shape(1) == 1 ? 0 : 1;
+    for (i64 i = 0; i < static_cast<i64>(out.shape(0)); ++i) {
+      const u64* row = x.data() + i * x.stride(0);
+      for (i64 j = 0; j < count; ++j) {
+        out.data()[i * count + j] = prime_inverse(row[j * step], moduli[i].last);
+      }
+    }
   });
+  module.def("wide_methods", &wide_methods);
 }
 
 }  // namespace rns

@@ -4,20 +4,13 @@
 #include "rns/wide_ntt.cuh"
 
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "bindings.hpp"
-#include "wide.hpp"
-
-#ifdef RNS_X86_LEVELS
-#include <immintrin.h>
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 says it of its own _mm512_undefined_epi32
-#endif
+#include "wide_vectors.hpp"
 
 namespace rns {
 
@@ -184,43 +177,36 @@ void transform(const u64* x, i64 count, int bits, Roots roots, WideModulus m, Or
 
 #ifdef RNS_X86_LEVELS
 
-#define RNS_AVX512 __attribute__((target("arch=x86-64-v4"), always_inline)) inline
-#define RNS_IFMA __attribute__((target("arch=x86-64-v4,avx512ifma"), always_inline)) inline
-
 // What fields over vectors of eight words share.
 struct Vectors {
-  using Type = __m512i;
-  static constexpr i64 kWidth = 8;
+  using Type = Words;
+  static constexpr i64 kWidth = kWords;
 
   struct Factor {
     Type value, quotient;
   };
 
-  static RNS_AVX512 Type spread(u64 a) { return _mm512_set1_epi64(static_cast<i64>(a)); }
-  static RNS_AVX512 Type load(const u64* x) { return _mm512_loadu_si512(x); }
-  static RNS_AVX512 Factor load(Factors factors, i64 k) {
-    return {load(factors.values + k), load(factors.quotients + k)};
+  static RNS_AVX512_INLINE Type load(const u64* x) { return load_words(x); }
+  static RNS_AVX512_INLINE Factor load(Factors factors, i64 k) {
+    return {load_words(factors.values + k), load_words(factors.quotients + k)};
   }
-  static RNS_AVX512 void store(u64* x, Type a) { _mm512_storeu_si512(x, a); }
-  static RNS_AVX512 Factor broadcast(Factors factors, i64 k) {
-    return {spread(factors.values[k]), spread(factors.quotients[k])};
+  static RNS_AVX512_INLINE void store(u64* x, Type a) { store_words(x, a); }
+  static RNS_AVX512_INLINE Factor broadcast(Factors factors, i64 k) {
+    return {spread_word(factors.values[k]), spread_word(factors.quotients[k])};
   }
 
-  // The less of r and r - m, which wraps if it is negative: |r| for r < 2 m.
-  static RNS_AVX512 Type less(Type r, Type m) { return _mm512_min_epu64(r, _mm512_sub_epi64(r, m)); }
-
-  static RNS_AVX512 void load_square(const u64* x, const i64* lines, Type* y) {
+  static RNS_AVX512_INLINE void load_square(const u64* x, const i64* lines, Type* y) {
 #pragma GCC unroll 8
     for (int k = 0; k < 8; ++k) y[k] = load(x + lines[k]);
     transpose(y);
   }
-  static RNS_AVX512 void store_square(u64* x, const i64* lines, Type* y) {
+  static RNS_AVX512_INLINE void store_square(u64* x, const i64* lines, Type* y) {
     transpose(y);
 #pragma GCC unroll 8
     for (int k = 0; k < 8; ++k) store(x + lines[k], y[k]);
   }
 
-  static RNS_AVX512 void transpose(Type* y) {
+  static RNS_AVX512_INLINE void transpose(Type* y) {
     Type z[8];
 #pragma GCC unroll 4
     for (int k = 0; k < 8; k += 2) {
@@ -248,43 +234,43 @@ namespace avx512 {
 struct Field : Vectors {
   Type p, two_p, inverse;
 
-  RNS_AVX512 explicit Field(WideModulus m)
-      : p(spread(m.last + 1u)), two_p(spread(2u * (m.last + 1u))), inverse(spread(inverse_of(m.last + 1u))) {}
+  RNS_AVX512_INLINE explicit Field(WideModulus m)
+      : p(spread_word(m.last + 1u)),
+        two_p(spread_word(2u * (m.last + 1u))),
+        inverse(spread_word(inverse_of(m.last + 1u))) {}
 
-  static RNS_AVX512 Factor broadcast(WideFactor w) { return {spread(w.value), spread(w.quotient)}; }
+  static RNS_AVX512_INLINE Factor broadcast(WideFactor w) {
+    return {spread_word(w.value), spread_word(w.quotient)};
+  }
   using Vectors::broadcast;
 
-  // Below 2 p, for any x. Of the upper half of x w', the product of the lower halves and what two products
-  // carry are left out: the estimate is at most 2 less than it, and what is left below 4 p.
-  RNS_AVX512 Type multiply_loosely(Type x, Factor w) const {
-    const Type x_high = _mm512_srli_epi64(x, 32), w_high = _mm512_srli_epi64(w.quotient, 32);
-    const Type one = _mm512_srli_epi64(_mm512_mul_epu32(x_high, w.quotient), 32);
-    const Type other = _mm512_srli_epi64(_mm512_mul_epu32(x, w_high), 32);
-    const Type q = _mm512_add_epi64(_mm512_mul_epu32(x_high, w_high), _mm512_add_epi64(one, other));
-    return less(_mm512_sub_epi64(_mm512_mullo_epi64(x, w.value), _mm512_mullo_epi64(q, p)), two_p);
+  // Below 2 p, for any x: less the multiple of p by the estimate, it is below 4 p.
+  RNS_AVX512_INLINE Type multiply_loosely(Type x, Factor w) const {
+    const Type q = about_high_product(x, w.quotient);
+    return less_of(_mm512_sub_epi64(_mm512_mullo_epi64(x, w.value), _mm512_mullo_epi64(q, p)), two_p);
   }
-  RNS_AVX512 Type multiply(Type x, Factor w) const { return residue(multiply_loosely(x, w)); }
-  RNS_AVX512 Type residue(Type x) const { return less(x, p); }
+  RNS_AVX512_INLINE Type multiply(Type x, Factor w) const { return residue(multiply_loosely(x, w)); }
+  RNS_AVX512_INLINE Type residue(Type x) const { return less_of(x, p); }
 
-  RNS_AVX512 void butterfly(Type& a, Type& b) const {
+  RNS_AVX512_INLINE void butterfly(Type& a, Type& b) const {
     const Type difference = _mm512_add_epi64(_mm512_sub_epi64(a, b), two_p);
-    a = less(_mm512_add_epi64(a, b), two_p);
-    b = less(difference, two_p);
+    a = less_of(_mm512_add_epi64(a, b), two_p);
+    b = less_of(difference, two_p);
   }
-  RNS_AVX512 void butterfly(Type& a, Type& b, Factor w) const {
+  RNS_AVX512_INLINE void butterfly(Type& a, Type& b, Factor w) const {
     const Type difference = _mm512_add_epi64(_mm512_sub_epi64(a, b), two_p);
-    a = less(_mm512_add_epi64(a, b), two_p);
+    a = less_of(_mm512_add_epi64(a, b), two_p);
     b = multiply_loosely(difference, w);
   }
 
   static u64 scale(WideModulus m) { return portable::Field<LazyWideField>::scale(m); }
-  RNS_AVX512 Type quotient(Type y) const {
+  RNS_AVX512_INLINE Type quotient(Type y) const {
     return _mm512_mullo_epi64(_mm512_sub_epi64(_mm512_setzero_si512(), y), inverse);
   }
 };
 
-#define RNS_LEVEL __attribute__((target("arch=x86-64-v4")))
-#define RNS_LEVEL_INLINE RNS_AVX512
+#define RNS_LEVEL RNS_AVX512
+#define RNS_LEVEL_INLINE RNS_AVX512_INLINE
 #include "wide_ntt_loops.hpp"
 #undef RNS_LEVEL
 #undef RNS_LEVEL_INLINE
@@ -298,47 +284,47 @@ struct Field : Vectors {
   static constexpr int kBits = 52;
   Type p, two_p, minus_p, mask, inverse;
 
-  RNS_IFMA explicit Field(WideModulus m)
-      : p(spread(m.last + 1u)),
-        two_p(spread(2u * (m.last + 1u))),
-        minus_p(spread((u64{1} << kBits) - (m.last + 1u))),
-        mask(spread((u64{1} << kBits) - 1u)),
-        inverse(spread(inverse_of(m.last + 1u))) {}
+  RNS_IFMA_INLINE explicit Field(WideModulus m)
+      : p(spread_word(m.last + 1u)),
+        two_p(spread_word(2u * (m.last + 1u))),
+        minus_p(spread_word((u64{1} << kBits) - (m.last + 1u))),
+        mask(spread_word((u64{1} << kBits) - 1u)),
+        inverse(spread_word(inverse_of(m.last + 1u))) {}
 
-  static RNS_IFMA Factor broadcast(WideFactor w) {
-    return {spread(w.value), spread(w.quotient >> (64 - kBits))};
+  static RNS_IFMA_INLINE Factor broadcast(WideFactor w) {
+    return {spread_word(w.value), spread_word(w.quotient >> (64 - kBits))};
   }
   using Vectors::broadcast;
 
   // Below 2 p, for x < 2^52.
-  RNS_IFMA Type multiply_loosely(Type x, Factor w) const {
+  RNS_IFMA_INLINE Type multiply_loosely(Type x, Factor w) const {
     const Type zero = _mm512_setzero_si512(), q = _mm512_madd52hi_epu64(zero, x, w.quotient);
     const Type r = _mm512_madd52lo_epu64(_mm512_madd52lo_epu64(zero, x, w.value), q, minus_p);
     return _mm512_and_si512(r, mask);
   }
-  RNS_IFMA Type multiply(Type x, Factor w) const { return residue(multiply_loosely(x, w)); }
-  RNS_IFMA Type residue(Type x) const { return less(x, p); }
+  RNS_IFMA_INLINE Type multiply(Type x, Factor w) const { return residue(multiply_loosely(x, w)); }
+  RNS_IFMA_INLINE Type residue(Type x) const { return less_of(x, p); }
 
-  RNS_IFMA void butterfly(Type& a, Type& b) const {
+  RNS_IFMA_INLINE void butterfly(Type& a, Type& b) const {
     const Type difference = _mm512_add_epi64(_mm512_sub_epi64(a, b), two_p);
-    a = less(_mm512_add_epi64(a, b), two_p);
-    b = less(difference, two_p);
+    a = less_of(_mm512_add_epi64(a, b), two_p);
+    b = less_of(difference, two_p);
   }
-  RNS_IFMA void butterfly(Type& a, Type& b, Factor w) const {
+  RNS_IFMA_INLINE void butterfly(Type& a, Type& b, Factor w) const {
     const Type difference = _mm512_add_epi64(_mm512_sub_epi64(a, b), two_p);
-    a = less(_mm512_add_epi64(a, b), two_p);
+    a = less_of(_mm512_add_epi64(a, b), two_p);
     b = multiply_loosely(difference, w);
   }
 
   static u64 scale(WideModulus m) { return (u64{1} << kBits) % (m.last + 1u); }
-  RNS_IFMA Type quotient(Type y) const {
+  RNS_IFMA_INLINE Type quotient(Type y) const {
     const Type zero = _mm512_setzero_si512();
     return _mm512_madd52lo_epu64(zero, _mm512_sub_epi64(zero, y), inverse);
   }
 };
 
-#define RNS_LEVEL __attribute__((target("arch=x86-64-v4,avx512ifma")))
-#define RNS_LEVEL_INLINE RNS_IFMA
+#define RNS_LEVEL RNS_IFMA
+#define RNS_LEVEL_INLINE RNS_IFMA_INLINE
 #include "wide_ntt_loops.hpp"
 #undef RNS_LEVEL
 #undef RNS_LEVEL_INLINE
@@ -347,23 +333,14 @@ struct Field : Vectors {
 
 #endif
 
-// The sets of instructions by which this processor transforms, the best last: all give the same.
-std::vector<std::string> wide_transform_methods() {
-  std::vector<std::string> methods = {"portable"};
-#ifdef RNS_X86_LEVELS
-  if (__builtin_cpu_supports("x86-64-v4")) methods.push_back("avx512");
-  if (__builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512ifma")) methods.push_back("ifma");
-#endif
-  return methods;
-}
-
 using Transform = void (*)(const u64* x, i64 count, int bits, Roots roots, WideModulus m, Order order,
                            u64* run, u64* out);
 
 // What transforms modulo a prime by a method, or by a lower one where the prime is too long for it.
 Transform transform_of([[maybe_unused]] const std::string& method, u64 last, [[maybe_unused]] int bits) {
 #ifdef RNS_X86_LEVELS
-  if (bits >= 2 * kLineBits && method == "ifma" && last >> 50 == 0) return ifma::transform_runs<ifma::Field>;
+  if (bits >= 2 * kLineBits && method == "ifma" && last >> rns::ifma::kMostBits == 0)
+    return ifma::transform_runs<ifma::Field>;
   if (bits >= 2 * kLineBits && method != "portable" && last >> 62 == 0) {
     return avx512::transform_runs<avx512::Field>;
   }
@@ -376,13 +353,11 @@ Transform transform_of([[maybe_unused]] const std::string& method, u64 last, [[m
 }  // namespace
 
 void bind_wide_ntt(nb::module_& module) {
-  module.def("wide_transform_methods", wide_transform_methods);
-
   // Element k is multiplied by twists^k before the transform, or after an inverse one, of which the roots and
   // twists are the inverses; `is_reversed` is the order of the values.
   module.def("wide_ntt", [](const Matrix64& x, i64 length, const Table64& table, const Vector64& roots,
                             const Vector64& twists, const Vector64& scales, bool is_inverse, bool is_reversed,
-                            MutableVector64 space, MutableMatrix64 out, std::string method) {
+                            MutableVector64 space, MutableMatrix64 out, const std::string& method) {
     const i64 n = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
     const WideModulus* moduli = wide_moduli(table, n);
     require(length > 0 && (length & (length - 1)) == 0 && count % length == 0,
@@ -394,13 +369,11 @@ void bind_wide_ntt(nb::module_& module) {
     }
     require(static_cast<i64>(space.shape(0)) == 5 * length + kLine,
             "space of a run, of its factors and twists, and of a line is needed");
-    const std::vector<std::string> methods = wide_transform_methods();
-    if (method == "best") method = methods.back();
-    require(std::find(methods.begin(), methods.end(), method) != methods.end(), "no such method");
+    const std::string& name = checked_wide(method);
     nb::gil_scoped_release release;
     const int bits = bit_count(length);
     for (i64 i = 0; i < n; ++i) {
-      const Transform transform = transform_of(method, moduli[i].last, bits);
+      const Transform transform = transform_of(name, moduli[i].last, bits);
       const Roots own{roots.data()[i], twists.data()[i], scales.data()[i]};
       transform(x.data() + i * x.stride(0), count, bits, own, moduli[i], {is_inverse, is_reversed},
                 next_line(space.data()), out.data() + i * count);

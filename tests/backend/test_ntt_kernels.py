@@ -232,7 +232,7 @@ def test_few_short_transforms_are_those_of_many(length: int, method: str, rng: n
                 np.testing.assert_array_equal(found, expected[part])
 
 
-@pytest.mark.parametrize("method", cpu.wide_transform_methods())
+@pytest.mark.parametrize("method", cpu.wide_methods())
 @pytest.mark.parametrize("log_length", [*range(13), 15, 16, 17, 18])
 def test_instruction_sets_transform_long_primes(
     method: str, log_length: int, rng: np.random.Generator
@@ -270,7 +270,7 @@ def reversed_places(length: int) -> list[int]:
     return [int(f"{k:0{bits}b}"[::-1], 2) if bits else 0 for k in range(length)]
 
 
-@pytest.mark.parametrize("method", cpu.wide_transform_methods())
+@pytest.mark.parametrize("method", cpu.wide_methods())
 @pytest.mark.parametrize("is_inverse", [False, True])
 @pytest.mark.parametrize("log_length", [*range(13), 16])
 def test_instruction_sets_twist_and_reverse(

@@ -13,9 +13,11 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.wide_moduli import WideModuli
 
 
-def apply(operation: str, operands: Sequence[Array], moduli: Moduli, out: Array) -> None:
+def apply(
+    operation: str, operands: Sequence[Array], moduli: Moduli, out: Array, method: str = "best"
+) -> None:
     if isinstance(moduli, WideModuli):
-        _cpu.wide_apply(operation, operands, wide_modulus_table(moduli), out)
+        _cpu.wide_apply(operation, operands, wide_modulus_table(moduli), out, method)
         return
     _cpu.apply(operation, operands, modulus_table(moduli), out)
 
@@ -43,9 +45,15 @@ def _unless_all_fit(states: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
     return states if states.size and int(states.max()) != FITS else None
 
 
-def power(a: Array, exponent: int, moduli: Moduli, out: Array) -> None:
+def wide_methods() -> list[str]:
+    """Instruction sets for moduli beyond 32 bits: those too long for a set are left to the one before it."""
+    methods: list[str] = _cpu.wide_methods()
+    return methods
+
+
+def power(a: Array, exponent: int, moduli: Moduli, out: Array, method: str = "best") -> None:
     if isinstance(moduli, WideModuli):
-        _cpu.wide_power(a, exponent, wide_modulus_table(moduli), out)
+        _cpu.wide_power(a, exponent, wide_modulus_table(moduli), out, method)
     else:
         _cpu.power(a, exponent, modulus_table(moduli), out)
 

@@ -68,12 +68,6 @@ def transform_methods() -> list[str]:
     return methods
 
 
-def wide_transform_methods() -> list[str]:
-    """Instruction sets for moduli beyond 32 bits: those too long for a set are transformed by the one before."""
-    methods: list[str] = _cpu.wide_transform_methods()
-    return methods
-
-
 def convolve(x: Array, y: Array, moduli: ModuliSet, first: int, out: Array) -> None:
     _cpu.convolve(x, y, modulus_table(moduli), first, out)
 
