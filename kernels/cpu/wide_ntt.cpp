@@ -1,6 +1,6 @@
 // Number-theoretic transforms modulo primes p < 2^64, run by run, by decimation in frequency with factors of
-// V. Shoup (wide_modular.cuh): in vectors below 2^50 where processors multiply words of 52 bits, and below
-// 2^62 where they have AVX-512.
+// V. Shoup or P. Montgomery (wide_ntt.cuh): in vectors where processors have AVX-512, below 2^50 in less time
+// where they multiply words of 52 bits too.
 #include "rns/wide_ntt.cuh"
 
 #include <nanobind/stl/string.h>
@@ -105,8 +105,10 @@ struct Field {
   using Factor = WideFactor;
   static constexpr i64 kWidth = 1;
   u64 last, inverse;
+  WideFactor two_to_64;
 
-  explicit Field(WideModulus m) : last(m.last), inverse(inverse_of(m.last + 1u)) {}
+  explicit Field(WideModulus m)
+      : last(m.last), inverse(inverse_of(m.last + 1u)), two_to_64(wide_factor(scale(m), m)) {}
 
   static RNS_INLINE u64 load(const u64* x) { return *x; }
   static RNS_INLINE Factor load(Factors factors, i64 k) { return {factors.values[k], factors.quotients[k]}; }
@@ -117,7 +119,14 @@ struct Field {
     std::copy_n(y, kLine, x + *lines);
   }
   static RNS_INLINE void store(u64* x, u64 a) { *x = a; }
-  static RNS_INLINE Factor broadcast(WideFactor w) { return w; }
+  static RNS_INLINE void store(Factors factors, i64 k, Factor w) {
+    factors.values[k] = w.value;
+    factors.quotients[k] = w.quotient;
+  }
+  RNS_INLINE Factor broadcast(WideFactor w) const {
+    if constexpr (!Arithmetic::kIsMontgomery) return w;
+    return factor(w.value, mod_mul(w.value, two_to_64, last));
+  }
   static RNS_INLINE Factor broadcast(Factors factors, i64 k) { return load(factors, k); }
 
   RNS_INLINE void butterfly(u64& a, u64& b) const { Arithmetic::butterfly(a, b, last); }
@@ -126,9 +135,12 @@ struct Field {
   RNS_INLINE u64 multiply_loosely(u64 x, Factor w) const { return Arithmetic::multiply_between(x, w, last); }
   RNS_INLINE u64 residue(u64 x) const { return Arithmetic::residue(x, last); }
 
-  // The quotient (2^64 w - y) / p of a factor w, for y = |2^64 w|.
+  // The factor of w, for y = |2^64 w|: its quotient is (2^64 w - y) / p.
   static u64 scale(WideModulus m) { return (0u - (m.last + 1u)) % (m.last + 1u); }
-  RNS_INLINE u64 quotient(u64 y) const { return (0u - y) * inverse; }
+  RNS_INLINE Factor factor(u64 w, u64 y) const {
+    if constexpr (Arithmetic::kIsMontgomery) return {y, y * inverse};
+    return {w, (0u - y) * inverse};
+  }
 };
 
 #define RNS_LEVEL
@@ -144,7 +156,7 @@ void transform_short_runs(const u64* x, i64 count, int bits, Roots roots, WideMo
   const F field(m);
   const i64 length = i64{1} << bits;
   const Factors factors{run + length, run + 2 * length}, twists{run + 3 * length, run + 4 * length};
-  const WideFactor scale = wide_factor(roots.scale, m);
+  const WideFactor scale = field.broadcast(wide_factor(roots.scale, m));
   const bool is_twisted = roots.twist != 1;
   fill_factors(roots.root, length, m, field, factors);
   if (is_twisted) fill_powers(order.is_inverse ? roots.scale : 1, roots.twist, length, m, field, twists);
@@ -191,6 +203,10 @@ struct Vectors {
     return {load_words(factors.values + k), load_words(factors.quotients + k)};
   }
   static RNS_AVX512_INLINE void store(u64* x, Type a) { store_words(x, a); }
+  static RNS_AVX512_INLINE void store(Factors factors, i64 k, Factor w) {
+    store_words(factors.values + k, w.value);
+    store_words(factors.quotients + k, w.quotient);
+  }
   static RNS_AVX512_INLINE Factor broadcast(Factors factors, i64 k) {
     return {spread_word(factors.values[k]), spread_word(factors.quotients[k])};
   }
@@ -264,9 +280,48 @@ struct Field : Vectors {
   }
 
   static u64 scale(WideModulus m) { return portable::Field<LazyWideField>::scale(m); }
-  RNS_AVX512_INLINE Type quotient(Type y) const {
-    return _mm512_mullo_epi64(_mm512_sub_epi64(_mm512_setzero_si512(), y), inverse);
+  RNS_AVX512_INLINE Factor factor(Type w, Type y) const {
+    return {w, _mm512_mullo_epi64(_mm512_sub_epi64(_mm512_setzero_si512(), y), inverse)};
   }
+};
+
+// Modulo any odd p < 2^64, as MontgomeryField.
+struct LongField : Vectors {
+  Type p, inverse;
+  portable::Field<MontgomeryField> scalar;
+
+  RNS_AVX512_INLINE explicit LongField(WideModulus m)
+      : p(spread_word(m.last + 1u)), inverse(spread_word(inverse_of(m.last + 1u))), scalar(m) {}
+
+  RNS_AVX512_INLINE Factor broadcast(WideFactor w) const {
+    const WideFactor own = scalar.broadcast(w);
+    return {spread_word(own.value), spread_word(own.quotient)};
+  }
+  using Vectors::broadcast;
+
+  RNS_AVX512_INLINE Type subtract(Type a, Type b) const {
+    const Type r = _mm512_sub_epi64(a, b);
+    return _mm512_mask_add_epi64(r, _mm512_cmplt_epu64_mask(a, b), r, p);
+  }
+  RNS_AVX512_INLINE Type multiply(Type x, Factor w) const {
+    return subtract(high_product(x, w.value), high_product(_mm512_mullo_epi64(x, w.quotient), p));
+  }
+  RNS_AVX512_INLINE Type multiply_loosely(Type x, Factor w) const { return multiply(x, w); }
+  RNS_AVX512_INLINE Type residue(Type x) const { return x; }
+
+  // a + b = a - (p - b).
+  RNS_AVX512_INLINE void butterfly(Type& a, Type& b) const {
+    const Type difference = subtract(a, b);
+    a = subtract(a, _mm512_sub_epi64(p, b));
+    b = difference;
+  }
+  RNS_AVX512_INLINE void butterfly(Type& a, Type& b, Factor w) const {
+    butterfly(a, b);
+    b = multiply(b, w);
+  }
+
+  static u64 scale(WideModulus m) { return portable::Field<MontgomeryField>::scale(m); }
+  RNS_AVX512_INLINE Factor factor(Type, Type y) const { return {y, _mm512_mullo_epi64(y, inverse)}; }
 };
 
 #define RNS_LEVEL RNS_AVX512
@@ -317,9 +372,9 @@ struct Field : Vectors {
   }
 
   static u64 scale(WideModulus m) { return (u64{1} << kBits) % (m.last + 1u); }
-  RNS_IFMA_INLINE Type quotient(Type y) const {
+  RNS_IFMA_INLINE Factor factor(Type w, Type y) const {
     const Type zero = _mm512_setzero_si512();
-    return _mm512_madd52lo_epu64(zero, _mm512_sub_epi64(zero, y), inverse);
+    return {w, _mm512_madd52lo_epu64(zero, _mm512_sub_epi64(zero, y), inverse)};
   }
 };
 
@@ -339,15 +394,15 @@ using Transform = void (*)(const u64* x, i64 count, int bits, Roots roots, WideM
 // What transforms modulo a prime by a method, or by a lower one where the prime is too long for it.
 Transform transform_of([[maybe_unused]] const std::string& method, u64 last, [[maybe_unused]] int bits) {
 #ifdef RNS_X86_LEVELS
-  if (bits >= 2 * kLineBits && method == "ifma" && last >> rns::ifma::kMostBits == 0)
-    return ifma::transform_runs<ifma::Field>;
-  if (bits >= 2 * kLineBits && method != "portable" && last >> 62 == 0) {
-    return avx512::transform_runs<avx512::Field>;
+  if (bits >= 2 * kLineBits && method != "portable") {
+    if (method == "ifma" && last >> rns::ifma::kMostBits == 0) return ifma::transform_runs<ifma::Field>;
+    return last >> 62 == 0 ? avx512::transform_runs<avx512::Field>
+                           : avx512::transform_runs<avx512::LongField>;
   }
 #endif
   if (last >> 62 == 0) return portable::transform<portable::Field<LazyWideField>>;
   if (last >> 63 == 0) return portable::transform<portable::Field<ShortWideField>>;
-  return portable::transform<portable::Field<WideField>>;
+  return portable::transform<portable::Field<MontgomeryField>>;
 }
 
 }  // namespace

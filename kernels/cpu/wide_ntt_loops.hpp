@@ -18,7 +18,7 @@ RNS_LEVEL void multiply_each(const u64* x, i64 count, Factors factors, const F& 
 }
 
 // Fills `count` factors: a power of two of powers of `ratio`, times `start`. Their number doubles in each
-// turn, and quotients come from the inverse of p.
+// turn.
 template <class F>
 RNS_LEVEL void fill_powers(u64 start, u64 ratio, i64 count, WideModulus m, const F& field, Factors powers) {
   const i64 first = std::min(count, kLine);
@@ -30,7 +30,8 @@ RNS_LEVEL void fill_powers(u64 start, u64 ratio, i64 count, WideModulus m, const
   }
   const auto scale = field.broadcast(wide_factor(F::scale(m), m));
   for (i64 k = 0; k < count; k += F::kWidth) {
-    F::store(powers.quotients + k, field.quotient(field.multiply(F::load(powers.values + k), scale)));
+    const auto power = F::load(powers.values + k);
+    F::store(powers, k, field.factor(power, field.multiply(power, scale)));
   }
 }
 

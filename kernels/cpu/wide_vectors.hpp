@@ -30,6 +30,23 @@ RNS_AVX512_INLINE Words about_high_product(Words a, Words b) {
   return _mm512_add_epi64(_mm512_mul_epu32(a_high, b_high), _mm512_add_epi64(one, other));
 }
 
+// A product's words; its upper one.
+RNS_AVX512_INLINE void whole_product(Words a, Words b, Words& low, Words& high) {
+  const Words half = spread_word(~u64{0} >> 32), a_high = upper_half(a), b_high = upper_half(b);
+  const Words lowest = _mm512_mul_epu32(a, b);
+  const Words one = _mm512_add_epi64(_mm512_mul_epu32(a, b_high), upper_half(lowest));
+  const Words other = _mm512_add_epi64(_mm512_mul_epu32(a_high, b), _mm512_and_si512(one, half));
+  const Words carry = _mm512_add_epi64(upper_half(one), upper_half(other));
+  high = _mm512_add_epi64(_mm512_mul_epu32(a_high, b_high), carry);
+  low = _mm512_or_si512(_mm512_slli_epi64(other, 32), _mm512_and_si512(lowest, half));
+}
+
+RNS_AVX512_INLINE Words high_product(Words a, Words b) {
+  Words low, high;
+  whole_product(a, b, low, high);
+  return high;
+}
+
 // |a + b| and |a - b| for a, b < m < 2^63, where `last` is m - 1.
 RNS_AVX512_INLINE Words mod_add(Words a, Words b, Words last) {
   return less_of(_mm512_add_epi64(a, b), _mm512_add_epi64(last, spread_word(1)));
@@ -58,13 +75,8 @@ struct Modulus {
 };
 
 RNS_AVX512_INLINE Words mod_mul(Words a, Words b, const Modulus& m) {
-  const Words half = spread_word(~u64{0} >> 32), a_high = upper_half(a), b_high = upper_half(b);
-  const Words lowest = _mm512_mul_epu32(a, b);
-  const Words one = _mm512_add_epi64(_mm512_mul_epu32(a, b_high), upper_half(lowest));
-  const Words other = _mm512_add_epi64(_mm512_mul_epu32(a_high, b), _mm512_and_si512(one, half));
-  const Words carry = _mm512_add_epi64(upper_half(one), upper_half(other));
-  const Words high = _mm512_add_epi64(_mm512_mul_epu32(a_high, b_high), carry);
-  const Words low = _mm512_or_si512(_mm512_slli_epi64(other, 32), _mm512_and_si512(lowest, half));
+  Words low, high;
+  whole_product(a, b, low, high);
   const Words upper = _mm512_or_si512(_mm512_sll_epi64(high, m.left), _mm512_srl_epi64(low, m.right));
   const Words q = about_high_product(upper, m.reciprocal);
   const Words r = less_of(_mm512_sub_epi64(low, _mm512_mullo_epi64(q, m.m)), _mm512_slli_epi64(m.m, 2));

@@ -20,6 +20,7 @@ RNS_INLINE u64 add_once(u64 a, u64 b, u64 m) {
 }
 
 struct WideTypes {
+  static constexpr bool kIsMontgomery = false;
   typedef u64 Word;
   typedef WideFactor Pair;
   typedef WideModulus Base;
@@ -98,6 +99,26 @@ struct WideField : WideTypes {
     const u64 difference = mod_sub(a, b, last);
     a = mod_add(a, b, last);
     b = mod_mul(difference, w, last);
+  }
+};
+
+// Modulo any odd p < 2^64 by P. Montgomery's products, whose factors of w are W = |2^64 w| and W / p modulo
+// 2^64: x W - q p, for q = x W / p modulo 2^64, is 2^64 times the difference of the upper words.
+struct MontgomeryField : WideTypes {
+  static constexpr bool kIsMontgomery = true;
+  static RNS_INLINE u64 residue(u64 r, u64) { return r; }
+
+  static RNS_INLINE u64 multiply(u64 x, WideFactor w, u64 last) {
+    const u64 q = x * w.quotient;
+    return mod_sub(static_cast<u64>((static_cast<u128>(x) * w.value) >> 64),
+                   static_cast<u64>((static_cast<u128>(q) * (last + 1u)) >> 64), last);
+  }
+  static RNS_INLINE u64 multiply_between(u64 x, WideFactor w, u64 last) { return multiply(x, w, last); }
+
+  static RNS_INLINE void butterfly(u64& a, u64& b, u64 last) { WideField::butterfly(a, b, last); }
+  static RNS_INLINE void butterfly(u64& a, u64& b, WideFactor w, u64 last) {
+    WideField::butterfly(a, b, last);
+    b = multiply(b, w, last);
   }
 };
 
