@@ -285,10 +285,10 @@ struct Field : Vectors {
   }
 };
 
-// Modulo any odd p < 2^64, as MontgomeryField.
+// Modulo any odd p < 2^64, as WideMontgomeryField.
 struct LongField : Vectors {
   Type p, inverse;
-  portable::Field<MontgomeryField> scalar;
+  portable::Field<WideMontgomeryField> scalar;
 
   RNS_AVX512_INLINE explicit LongField(WideModulus m)
       : p(spread_word(m.last + 1u)), inverse(spread_word(inverse_of(m.last + 1u))), scalar(m) {}
@@ -320,7 +320,7 @@ struct LongField : Vectors {
     b = multiply(b, w);
   }
 
-  static u64 scale(WideModulus m) { return portable::Field<MontgomeryField>::scale(m); }
+  static u64 scale(WideModulus m) { return portable::Field<WideMontgomeryField>::scale(m); }
   RNS_AVX512_INLINE Factor factor(Type, Type y) const { return {y, _mm512_mullo_epi64(y, inverse)}; }
 };
 
@@ -402,7 +402,7 @@ Transform transform_of([[maybe_unused]] const std::string& method, u64 last, [[m
 #endif
   if (last >> 62 == 0) return portable::transform<portable::Field<LazyWideField>>;
   if (last >> 63 == 0) return portable::transform<portable::Field<ShortWideField>>;
-  return portable::transform<portable::Field<MontgomeryField>>;
+  return portable::transform<portable::Field<WideMontgomeryField>>;
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ struct WideField : WideTypes {
 
 // Modulo any odd p < 2^64 by P. Montgomery's products, whose factors of w are W = |2^64 w| and W / p modulo
 // 2^64: x W - q p, for q = x W / p modulo 2^64, is 2^64 times the difference of the upper words.
-struct MontgomeryField : WideTypes {
+struct WideMontgomeryField : WideTypes {
   static constexpr bool kIsMontgomery = true;
   static RNS_INLINE u64 residue(u64 r, u64) { return r; }
 
