@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bindings.hpp"
@@ -97,6 +99,102 @@ class Columns {
   std::vector<i64> reversed_;
 };
 
+// What a transform does besides: element k is multiplied by the power k of a twist before it, or after an
+// inverse one, and results by a scale. Bits of the places of values may be reversed: of results, or of
+// operands of inverse transforms.
+struct Convention {
+  const Root* twist;  // or none
+  u32 scale;
+  bool is_inverse;
+  bool is_reversed;
+
+  bool twists_operands() const { return twist != nullptr && !is_inverse; }
+  bool twists_results() const { return twist != nullptr && is_inverse; }
+  bool reverses_operands() const { return is_reversed && is_inverse; }
+};
+
+// ---- tables of factors ------------------------------------------------------------------------------------
+
+// A table of factors.
+class FactorTable {
+ public:
+  explicit FactorTable(i64 size) : values_(size), quotients_(size) {}
+  Factors factors() { return {values_.data(), quotients_.data()}; }
+  void set(i64 k, Factor factor) {
+    values_[k] = factor.value;
+    quotients_[k] = factor.quotient;
+  }
+
+ private:
+  Aligned<u32> values_, quotients_;
+};
+
+// Factors of rows of tiles, of one tile after another: in row r those of column i of all tiles are
+// starts[r] bases[r]^i.
+class Progressions {
+ public:
+  Progressions(const Root& root, const std::vector<u32>& bases, std::vector<u32> starts)
+      : root_(root),
+        starts_(std::move(starts)),
+        columns_(whole_vectors() * kLanes),
+        steps_(whole_vectors()),
+        factors_(whole_vectors()),
+        numbers_(whole_vectors()) {
+    FactorTable table(whole_vectors());
+    for (i64 r = 0; r < rows(); ++r) {
+      table.set(r, root.prime.factor(bases[r]));
+      steps_.set(r, root.prime.factor(mod_pow(bases[r], kLanes, root.modulus)));
+    }
+    root.loops->powers(table.factors(), rows(), columns_.factors(), root.prime);
+  }
+
+  // Begins with the first tile, and with a factor besides.
+  void begin(u32 scale) {
+    for (i64 r = 0; r < rows(); ++r) {
+      numbers_[r] = root_.multiply(starts_[r], scale);
+      factors_.set(r, root_.prime.factor(numbers_[r]));
+    }
+  }
+
+  void multiply(ConstRows from, Rows to) {
+    root_.loops->multiply(from, to, rows(), columns_.factors(), factors_.factors(), root_.prime);
+    root_.loops->multiply_factors(numbers_.data(), steps_.factors(), rows(), factors_.factors(), root_.prime);
+  }
+  void multiply(u32* tile) { multiply({tile, kLanes}, {tile, kLanes}); }
+
+ private:
+  i64 rows() const { return static_cast<i64>(starts_.size()); }
+  // The loops take vectors of rows, which may be more than there are.
+  i64 whole_vectors() const { return std::max(rows(), kLanes); }
+
+  Root root_;
+  std::vector<u32> starts_;
+  FactorTable columns_, steps_, factors_;
+  Aligned<u32> numbers_;
+};
+
+// The powers of a root, that of exponent k at places[k], or in their order.
+std::vector<u32> powers_at(const Root& root, i64 count, const i64* places = nullptr) {
+  std::vector<u32> powers(count);
+  u32 power = 1;
+  for (i64 k = 0; k < count; ++k, power = root.multiply(power, root.value)) {
+    powers[places != nullptr ? places[k] : k] = power;
+  }
+  return powers;
+}
+
+// w^(i j) for each row of index j of a transformed tile and column i.
+Progressions twiddles(const Root& root, const std::vector<i64>& places) {
+  const i64 rows = static_cast<i64>(places.size());
+  return {root, powers_at(root, rows, places.data()), std::vector<u32>(rows, 1)};
+}
+
+// psi^(C r + i) for each row of index r of a tile and column i, of a matrix of C columns. The rows of a
+// transformed tile have other places.
+Progressions twists(const Root& psi, i64 rows, i64 columns, const i64* places) {
+  return {psi, std::vector<u32>(rows, psi.value), powers_at(psi.to_power(columns), rows, places)};
+}
+
 // ---- short transforms: kLanes of them in a tile -----------------------------------------------------------
 
 // Lines of a tile, the first `width` of which are runs of `length` words; the first one stands for others.
@@ -109,84 +207,41 @@ struct Lines {
   }
 };
 
+// The factors psi^r of each row r of a tile, or of index r of a transformed one.
+Progressions row_twists(const Root& psi, i64 length, const i64* places) {
+  return {psi, std::vector<u32>(length, 1), powers_at(psi, length, places)};
+}
+
 // `count` transforms, one after another.
-void transform_short(const u32* x, i64 count, Columns& columns, u32 scale, u32* out) {
+void transform_short(const u32* x, i64 count, Columns& columns, const Convention& how, u32* out) {
   const i64 length = columns.length();
   const Root& root = columns.root();
+  const i64* places = columns.places().data();
+  std::optional<Progressions> factors;
+  if (how.twist != nullptr) {
+    const bool in_order = !how.is_inverse || how.is_reversed;
+    factors.emplace(row_twists(*how.twist, length, in_order ? nullptr : places));
+    factors->begin(how.is_inverse ? how.scale : 1);
+  }
   Aligned<u32> tile(length * kLanes);
   for (i64 first = 0; first < count; first += kLanes) {
     const i64 width = std::min(kLanes, count - first);
     root.loops->gather(Lines(x + first * length, width, length).data, length, tile.data());
-    columns.forward(tile.data());
-    if (scale != 1) {
-      root.loops->scale(tile.data(), length * kLanes, root.prime.factor(scale), root.prime);
-    }
-    root.loops->scatter(tile.data(), length, columns.places().data(), width,
+    if (how.twists_operands()) factors->multiply(tile.data());
+    if (how.reverses_operands())
+      columns.inverse(tile.data());
+    else
+      columns.forward(tile.data());
+    if (how.twists_results())
+      factors->multiply(tile.data());
+    else if (how.scale != 1)
+      root.loops->scale(tile.data(), length * kLanes, root.prime.factor(how.scale), root.prime);
+    root.loops->scatter(tile.data(), length, how.is_reversed ? nullptr : places, width,
                         Lines(out + first * length, width, length).data);
   }
 }
 
 // ---- long transforms: of a matrix N1 x N2, kLanes columns in a tile ---------------------------------------
-
-// A table of factors.
-class FactorTable {
- public:
-  explicit FactorTable(i64 size) : values_(size), quotients_(size) {}
-  Factors factors() { return {values_.data(), quotients_.data()}; }
-
- private:
-  Aligned<u32> values_, quotients_;
-};
-
-// w^(i j) for each row of index j of a transformed tile and column i: of one tile after another.
-class Twiddles {
- public:
-  Twiddles(const Root& root, const std::vector<i64>& places)
-      : root_(root),
-        rows_(static_cast<i64>(places.size())),
-        columns_(whole_vectors() * kLanes),
-        steps_(whole_vectors()),
-        factors_(whole_vectors()),
-        numbers_(whole_vectors()) {
-    FactorTable bases(whole_vectors());
-    fill(bases.factors(), places, root.value);
-    root.loops->powers(bases.factors(), rows_, columns_.factors(), root.prime);
-    fill(steps_.factors(), places, root.power(kLanes));
-  }
-
-  // Begins with the first tile, and with a factor besides.
-  void begin(u32 scale) {
-    const Factor factor = root_.prime.factor(scale);
-    std::fill_n(numbers_.data(), rows_, scale);
-    std::fill_n(factors_.factors().values, rows_, factor.value);
-    std::fill_n(factors_.factors().quotients, rows_, factor.quotient);
-  }
-
-  void multiply(ConstRows from, Rows to) {
-    root_.loops->multiply(from, to, rows_, columns_.factors(), factors_.factors(), root_.prime);
-    root_.loops->multiply_factors(numbers_.data(), steps_.factors(), rows_, factors_.factors(), root_.prime);
-  }
-
- private:
-  // The loops take vectors of rows, which may be more than there are.
-  i64 whole_vectors() const { return std::max(rows_, kLanes); }
-
-  // The factors of the powers of a base, that of row r to its index.
-  void fill(Factors table, const std::vector<i64>& places, u32 base) const {
-    u32 power = 1;
-    for (const i64 r : places) {
-      const Factor factor = root_.prime.factor(power);
-      table.values[r] = factor.value;
-      table.quotients[r] = factor.quotient;
-      power = root_.multiply(power, base);
-    }
-  }
-
-  Root root_;
-  i64 rows_;
-  FactorTable columns_, steps_, factors_;
-  Aligned<u32> numbers_;
-};
 
 // The first of the two dimensions of a length.
 i64 rows_of(i64 length) {
@@ -204,53 +259,77 @@ class LongTransform {
         loops_(*root.loops),
         first_(root.to_power(columns_), rows_),
         second_(root.to_power(rows_), columns_),
-        twiddles_(root, first_.places()),
+        twiddles_(twiddles(root, first_.places())),
         tile_(std::max(rows_, columns_) * kLanes),
         padded_(width() < kLanes ? length + kLanes : 0) {}
 
-  // Both ends in natural order, through a matrix `between`.
-  void apply(const u32* x, u32 scale, u32* between, u32* out) {
-    transform_columns(x, scale, between);
-    // Rows that are shorter than those of a tile are written one after the other, over what is beyond them.
-    u32* const to = width() < kLanes ? padded_.data() : out;
-    for (i64 start = 0; start < rows_; start += kLanes) {
-      const u32* lines[kLanes];
-      for (i64 k = 0; k < kLanes; ++k) {
-        lines[k] = between + first_.places()[start + (k < width() ? k : 0)] * columns_;
-      }
-      loops_.gather(lines, columns_, tile_.data());
-      second_.forward(tile_.data());
-      loops_.copy_rows(tile_.data(), columns_, second_.places().data(), {to + start, rows_});
-    }
-    if (to != out) std::copy_n(to, rows_ * columns_, out);
+  // From now on elements are multiplied by powers of psi, and by a scale.
+  void twist(const Root& psi, const Convention& how) {
+    if (how.is_inverse && !how.is_reversed)  // the matrix of results has the rows of tiles of rows
+      twists_.emplace(twists(psi, columns_, rows_, second_.places().data()));
+    else
+      twists_.emplace(twists(psi, rows_, columns_, nullptr));
   }
 
-  // The columns' transforms, times w^(i j) and a scale.
-  void transform_columns(const u32* x, u32 scale, u32* out) {
+  void apply(const u32* x, const Convention& how, u32* between, u32* out) {
+    if (how.reverses_operands()) {
+      for (i64 start = 0; start < rows_; start += kLanes) {
+        gather_rows(x, start, tile_.data());
+        invert_rows(tile_.data(), start, out);
+      }
+      invert_columns(out, how.scale);
+    } else if (how.is_reversed) {
+      transform_columns(x, how.scale, between);
+      for (i64 start = 0; start < rows_; start += kLanes) {
+        transform_rows(between, start, tile_.data());
+        scatter_rows(tile_.data(), start, out);
+      }
+    } else {
+      transform_columns(x, twists_ && how.is_inverse ? 1 : how.scale, between, how.is_inverse);
+      order_rows(between, how, out);
+    }
+  }
+
+  // The columns' transforms, times w^(i j) and a scale; before, operands are multiplied by twists if there
+  // are any, unless these are those of results.
+  void transform_columns(const u32* x, u32 scale, u32* out, bool twists_results = false) {
     twiddles_.begin(scale);
+    if (twists_ && !twists_results) twists_->begin(1);
     for (i64 start = 0; start < columns_; start += kLanes) {
-      first_.forward({x + start, columns_}, tile_.data());
+      if (twists_ && !twists_results) {
+        twists_->multiply({x + start, columns_}, {tile_.data(), kLanes});
+        first_.forward(tile_.data());
+      } else {
+        first_.forward({x + start, columns_}, tile_.data());
+      }
       twiddles_.multiply({tile_.data(), kLanes}, {out + start, columns_});
     }
   }
 
-  // The same of the inverse transform, in the other order and in place.
-  void invert_columns(u32* x) {
-    twiddles_.begin(1);
+  // The same of the inverse transform, in the other order and in place; after it, results are multiplied by
+  // twists if there are any.
+  void invert_columns(u32* x, u32 scale = 1) {
+    twiddles_.begin(twists_ ? 1 : scale);
+    if (twists_) twists_->begin(scale);
     for (i64 start = 0; start < columns_; start += kLanes) {
       twiddles_.multiply({x + start, columns_}, {tile_.data(), kLanes});
-      first_.inverse(tile_.data(), {x + start, columns_});
+      if (!twists_) {
+        first_.inverse(tile_.data(), {x + start, columns_});
+        continue;
+      }
+      first_.inverse(tile_.data());
+      twists_->multiply({tile_.data(), kLanes}, {x + start, columns_});
     }
   }
 
   // kLanes rows from `start` on, or all if they are less, as the columns of a tile, transformed.
   void transform_rows(const u32* x, i64 start, u32* tile) {
-    loops_.gather(Lines(x + start * columns_, width(), columns_).data, columns_, tile);
+    gather_rows(x, start, tile);
     second_.forward(tile);
   }
   void invert_rows(u32* tile, i64 start, u32* out) {
     second_.inverse(tile);
-    loops_.scatter(tile, columns_, nullptr, width(), Lines(out + start * columns_, width(), columns_).data);
+    scatter_rows(tile, start, out);
   }
 
   i64 rows() const { return rows_; }
@@ -260,21 +339,49 @@ class LongTransform {
  private:
   i64 width() const { return std::min(rows_, kLanes); }
 
+  void gather_rows(const u32* x, i64 start, u32* tile) {
+    loops_.gather(Lines(x + start * columns_, width(), columns_).data, columns_, tile);
+  }
+  void scatter_rows(const u32* tile, i64 start, u32* out) {
+    loops_.scatter(tile, columns_, nullptr, width(), Lines(out + start * columns_, width(), columns_).data);
+  }
+
+  // The rows' transforms, in natural order.
+  void order_rows(const u32* x, const Convention& how, u32* out) {
+    // Rows that are shorter than those of a tile are written one after the other, over what is beyond them.
+    u32* const to = width() < kLanes ? padded_.data() : out;
+    if (how.twists_results()) twists_->begin(how.scale);
+    for (i64 start = 0; start < rows_; start += kLanes) {
+      const u32* lines[kLanes];
+      for (i64 k = 0; k < kLanes; ++k) {
+        lines[k] = x + first_.places()[start + (k < width() ? k : 0)] * columns_;
+      }
+      loops_.gather(lines, columns_, tile_.data());
+      second_.forward(tile_.data());
+      if (how.twists_results()) twists_->multiply(tile_.data());
+      loops_.copy_rows(tile_.data(), columns_, second_.places().data(), {to + start, rows_});
+    }
+    if (to != out) std::copy_n(to, rows_ * columns_, out);
+  }
+
   i64 rows_, columns_;
   const TileLoops& loops_;
   Columns first_, second_;
-  Twiddles twiddles_;
+  Progressions twiddles_;
+  std::optional<Progressions> twists_;
   Aligned<u32> tile_, padded_;
 };
 
-void transform(const u32* x, i64 count, i64 length, const Root& root, u32 scale, u32* space, u32* out) {
+void transform(const u32* x, i64 count, i64 length, const Root& root, const Convention& how, u32* space,
+               u32* out) {
   if (!is_cut(length, count)) {
     Columns columns(root, length);
-    transform_short(x, count, columns, scale, out);
+    transform_short(x, count, columns, how, out);
     return;
   }
   LongTransform whole(root, length);
-  for (i64 b = 0; b < count; ++b) whole.apply(x + b * length, scale, space, out + b * length);
+  if (how.twist != nullptr) whole.twist(*how.twist, how);
+  for (i64 b = 0; b < count; ++b) whole.apply(x + b * length, how, space, out + b * length);
 }
 
 // ---- cyclic products: transforms in the order that they leave, so that nothing is put in order ------------
@@ -375,19 +482,22 @@ const std::string& checked(const std::string& method) {
 
 void bind_ntt(nb::module_& module) {
   module.def("transform_methods", &transform_methods);
+  // Twists are 1 where there are none; of inverse transforms roots and twists are the inverses.
   module.def("ntt", [](const Matrix32& array, i64 length, const Table32& moduli, const Vector32& roots,
-                       const Vector32& scales, MutableVector32 space, MutableMatrix32 out,
-                       const std::string& method) {
+                       const Vector32& twists, const Vector32& scales, bool is_inverse, bool is_reversed,
+                       MutableVector32 space, MutableMatrix32 out, const std::string& method) {
     const Residues x(array);
     require_constants(x.moduli, x.count, length, moduli, roots, scales, space);
+    require(twists.shape(0) == roots.shape(0), "one twist for each modulus is needed");
     require(static_cast<i64>(out.shape(0)) == x.moduli && static_cast<i64>(out.shape(1)) == x.count,
             "the result must have the shape of the residues");
     const auto* table = reinterpret_cast<const Modulus*>(moduli.data());
     const std::string& name = checked(method);
     nb::gil_scoped_release release;
     for (i64 i = 0; i < x.moduli; ++i) {
-      transform(x.row(i), x.count / length, length, {table[i], roots.data()[i], name}, scales.data()[i],
-                space.data(), out.data() + i * x.count);
+      const Root root(table[i], roots.data()[i], name), twist(table[i], twists.data()[i], name);
+      const Convention how{twist.value == 1 ? nullptr : &twist, scales.data()[i], is_inverse, is_reversed};
+      transform(x.row(i), x.count / length, length, root, how, space.data(), out.data() + i * x.count);
     }
   });
   module.def(

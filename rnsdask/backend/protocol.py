@@ -462,12 +462,12 @@ class Kernels(Protocol):
         self,
         residues: Array,
         constants: TransformConstants,
-        twists: NDArray[np.uint64],
+        twists: NDArray[Any],
         is_inverse: bool,
         is_reversed: bool,
         out: Array,
     ) -> bool:
-        """Transforms as :meth:`ntt` with what comes before and after; False, and none, if it is no quicker.
+        """Transforms as :meth:`ntt` with what comes before and after; False, and none, if passes do it.
 
         Element k is multiplied by ``twists**k`` before, or after if `is_inverse`. With `is_reversed` values
         are where the bits of their numbers are reversed: the results, or if `is_inverse` the operands.

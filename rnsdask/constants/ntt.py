@@ -44,8 +44,12 @@ def transform_constants(
     """
     roots = _roots(moduli, length, inverse, exponents)
     scales = [pow(length, -1, p) if inverse else 1 for p in moduli]
-    dtype = np.uint64 if isinstance(moduli, WideModuli) else np.uint32
+    dtype = _word(moduli)
     return TransformConstants(moduli, length, np.array(roots, dtype=dtype), np.array(scales, dtype=dtype))
+
+
+def _word(moduli: Moduli) -> type[np.unsignedinteger[Any]]:
+    return np.uint64 if isinstance(moduli, WideModuli) else np.uint32
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +75,9 @@ class TwiddleFactors:
 
 def twists(
     moduli: Moduli, length: int, inverse: bool, exponents: tuple[int, ...] | None = None
-) -> NDArray[np.uint64]:
+) -> NDArray[Any]:
     """The roots psi of order 2N, or their inverses, of which powers make cyclic transforms negacyclic."""
-    return np.array(_roots(moduli, 2 * length, inverse, exponents), dtype=np.uint64)
+    return np.array(_roots(moduli, 2 * length, inverse, exponents), dtype=_word(moduli))
 
 
 @lru_cache(CACHED_SETS)

@@ -112,7 +112,7 @@ def _transform_last(
     constants, kernels, out = transform_constants(*how), kernels_of(words), np.empty_like(words, order="C")
     lines, results = (array.reshape(len(moduli), -1) for array in (words, out))
     if negacyclic or is_reversed:
-        powers = twists(*how) if negacyclic else np.ones(len(moduli), dtype=np.uint64)
+        powers = twists(*how) if negacyclic else np.ones_like(constants.roots)
         if kernels.whole_ntt(lines, constants, powers, inverse, is_reversed, results):
             return out
     if is_reversed and inverse:

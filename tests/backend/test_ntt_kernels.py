@@ -270,22 +270,19 @@ def reversed_places(length: int) -> list[int]:
     return [int(f"{k:0{bits}b}"[::-1], 2) if bits else 0 for k in range(length)]
 
 
-@pytest.mark.parametrize("method", cpu.wide_methods())
-@pytest.mark.parametrize("is_inverse", [False, True])
-@pytest.mark.parametrize("log_length", [*range(13), 16])
-def test_instruction_sets_twist_and_reverse(
-    method: str, is_inverse: bool, log_length: int, rng: np.random.Generator
+def assert_twists_and_orders(
+    moduli: ModuliSet | WideModuli, words: np.ndarray, length: int, is_inverse: bool, method: str
 ) -> None:
-    length = 2**log_length
-    moduli = WideModuli(WIDEST if log_length < 12 else WIDEST[-6:])
-    words, places = drawn(rng, moduli, 2 * length), reversed_places(length)
-    constants, roots = transform_constants(moduli, length, is_inverse), twists(moduli, length, is_inverse)
+    """Compare with plain transforms of words that Python's integers multiply and NumPy puts in order."""
+    places, constants = reversed_places(length), transform_constants(moduli, length, is_inverse)
+    roots = twists(moduli, length, is_inverse)
     powers = [[pow(psi, k, p) for k in range(length)] for psi, p in zip(roots.tolist(), moduli, strict=True)]
 
     def twisted(array: np.ndarray) -> np.ndarray:
-        rows = zip(array.tolist(), powers, moduli, strict=True)
-        found = [[x * w % p for x, w in zip(row, own * 2, strict=True)] for row, own, p in rows]
-        return np.array(found, dtype=np.uint64)
+        sizes = np.array(list(moduli), dtype=object)[:, None, None]
+        factors = np.array(powers, dtype=object)[:, None]
+        product = array.reshape(len(array), -1, length).astype(object) * factors % sizes
+        return product.reshape(array.shape).astype(array.dtype)
 
     def in_order(array: np.ndarray) -> np.ndarray:
         return array.reshape(len(array), -1, length)[..., places].reshape(array.shape)
@@ -303,6 +300,31 @@ def test_instruction_sets_twist_and_reverse(
             expected = in_order(expected)
         assert cpu.whole_ntt(words, constants, psi, is_inverse, is_reversed, found, method)
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("method", cpu.wide_methods())
+@pytest.mark.parametrize("is_inverse", [False, True])
+@pytest.mark.parametrize("log_length", [*range(13), 16])
+def test_twists_and_orders_of_long_primes(
+    method: str, is_inverse: bool, log_length: int, rng: np.random.Generator
+) -> None:
+    length = 2**log_length
+    moduli = WideModuli(WIDEST if log_length < 12 else WIDEST[-6:])
+    assert_twists_and_orders(moduli, drawn(rng, moduli, 2 * length), length, is_inverse, method)
+
+
+@pytest.mark.parametrize("method", cpu.transform_methods())
+@pytest.mark.parametrize("is_inverse", [False, True])
+@pytest.mark.parametrize("log_length", range(15))
+def test_twists_and_orders_of_short_primes(
+    method: str, is_inverse: bool, log_length: int, rng: np.random.Generator
+) -> None:
+    """Few are cut as long ones are, and many share a tile."""
+    length = 2**log_length
+    for count in (1, 2, 7, 33) if log_length < 11 else (1, 2):
+        for moduli in SETS[1:]:
+            words = drawn(rng, moduli, count * length)
+            assert_twists_and_orders(moduli, words, length, is_inverse, method)
 
 
 @pytest.mark.parametrize("length", [1, 2, 16, 512, 2**14])

@@ -13,6 +13,7 @@ from conftest import Processor
 from oracles import homomorphic
 
 import rnsdask as rd
+from rnsdask.backend import cpu
 
 PRIMES = [576460752303415297, 1152921504606830593, 2**64 - 2**32 + 1, 65537]  # of 59, 60, 64 and 17 bits
 NARROW = [65537, 786433, 2013265921]
@@ -44,9 +45,17 @@ def drawn(fields: rd.PrimeFields, shape: tuple[int, ...], seed: int, processor: 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("primes", [PRIMES, NARROW], ids=["uint64", "uint32"])
 @pytest.mark.parametrize("length", [2, 8, 64])
+@pytest.mark.parametrize("in_passes", [False, True])
 def test_transforms_of_libraries(
-    library: str, primes: list[int], length: int, on_each_processor: Processor
+    library: str,
+    primes: list[int],
+    length: int,
+    in_passes: bool,
+    on_each_processor: Processor,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if in_passes:  # as on GPUs: twists, transforms and orders
+        monkeypatch.setattr(cpu, "whole_ntt", lambda *_: False)
     transform, root_of = LIBRARIES[library]
     fields = rd.PrimeFields(primes)
     if root_of is None:

@@ -13,31 +13,27 @@ from rnsdask.core.wide_moduli import WideModuli
 
 
 def ntt(residues: Array, constants: TransformConstants, out: Array, method: str = "best") -> None:
-    if isinstance(constants.moduli, WideModuli):
-        whole_ntt(residues, constants, np.ones_like(constants.roots), False, False, out, method)
-        return
-    table = modulus_table(constants.moduli)
-    _cpu.ntt(
-        residues, constants.length, table, constants.roots, constants.scales, _space(constants), out, method
-    )
+    whole_ntt(residues, constants, np.ones_like(constants.roots), False, False, out, method)
 
 
 def whole_ntt(
     residues: Array,
     constants: TransformConstants,
-    twists: NDArray[np.uint64],
+    twists: NDArray[Any],
     is_inverse: bool,
     is_reversed: bool,
     out: Array,
     method: str = "best",
 ) -> bool:
-    if not isinstance(constants.moduli, WideModuli):
-        return False
-    roots = constants.roots, twists, constants.scales
-    # A run, its factors and its twists with their quotients, and the rest of a line of the cache before them.
-    space = np.empty(5 * constants.length + 8, dtype=np.uint64)
-    table = wide_modulus_table(constants.moduli)
-    _cpu.wide_ntt(residues, constants.length, table, *roots, is_inverse, is_reversed, space, out, method)
+    how = constants.roots, twists, constants.scales, is_inverse, is_reversed
+    if isinstance(constants.moduli, WideModuli):
+        table = wide_modulus_table(constants.moduli)
+        # A run, its factors and its twists with their quotients, and the rest of a line of the cache before.
+        space = np.empty(5 * constants.length + 8, dtype=np.uint64)
+        _cpu.wide_ntt(residues, constants.length, table, *how, space, out, method)
+    else:
+        table = modulus_table(constants.moduli)
+        _cpu.ntt(residues, constants.length, table, *how, _space(constants), out, method)
     return True
 
 

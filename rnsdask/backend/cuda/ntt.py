@@ -283,7 +283,7 @@ def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
 def whole_ntt(
     residues: Array,
     constants: TransformConstants,
-    twists: NDArray[np.uint64],
+    twists: NDArray[Any],
     is_inverse: bool,
     is_reversed: bool,
     out: Array,
