@@ -254,13 +254,14 @@ def test_a_great_matrix_is_not_above_its_memory(
     job = [command, "great.zarr", *(OUT if command != "det" else []), *HOST]
     planned, taken = peaks(tmp_path, job, 2)
     assert taken["peak"] <= planned["host"]
-    # What two threads take depends on which of reading and computing is ahead, and what one takes does not.
-    # The interpreter is planned with 320 MiB: what it takes is that of a command that does nothing.
+    # How far reading is ahead of computing is up to what else runs: beside the matrix, 151 MB, its reduced
+    # form was seen to take 11 to 80 MB, and is planned with 150. The interpreter is planned with 320 MiB, and
+    # takes what a command does that computes nothing.
     shutil.rmtree("out.zarr", ignore_errors=True)
     Path("log").unlink()
     alone, taken_alone = peaks(tmp_path, job, 1)
     nothing = _taken(["info", "great.zarr"], 1)
-    assert alone["host"] - 320 * 2**20 < 1.8 * (taken_alone["peak"] - nothing["peak"])
+    assert alone["host"] - 320 * 2**20 < 2 * (taken_alone["peak"] - nothing["peak"])
     limit = 500 * 10**6
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_RSS, ({limit}, {limit}))"
     expected = content_hash("out.zarr")
