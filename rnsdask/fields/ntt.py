@@ -29,6 +29,9 @@ from rnsdask.rns.system import RNS
 # longer than their launch.
 _CPU_WORDS, _GPU_WORDS = 2**18, 2**24
 
+MOST_TAKEN = 2**30
+"""Most elements that are taken at a time, for CuPy's ``take`` is wrong beyond 2**31."""
+
 
 class Factors(Protocol):
     """Factors of the elements at (i, r) of a matrix of R columns: ``a**i * b**r * c**(i r)``."""
@@ -152,8 +155,14 @@ def twiddled(words: Array, moduli: Moduli, length: int, first: int, inverse: boo
 
 def _reversed(words: Array) -> Array:
     """Elements along the last axis, each where the bits of its place are reversed."""
-    found: Array = words.take(np.asarray(reversed_bits(words.shape[-1]), like=words), axis=-1)
-    return found
+    length = words.shape[-1]
+    indices = np.asarray(reversed_bits(length), like=words)
+    out = np.empty_like(words, order="C")
+    lines, results = (array.reshape(-1, length) for array in (words, out))
+    step = max(1, MOST_TAKEN // length)
+    for first in range(0, len(lines), step):
+        results[first : first + step] = lines[first : first + step].take(indices, axis=1)
+    return out
 
 
 def placed(words: Array, axis: int, inverse: bool, negacyclic: bool, convention: Convention) -> Array:
@@ -164,8 +173,11 @@ def placed(words: Array, axis: int, inverse: bool, negacyclic: bool, convention:
     length, (k,) = words.shape[axis + 1], convention.exponents
     indices = reversed_bits(length) if convention.is_reversed else np.arange(length)
     own = (k * (2 * indices + 1) // 2 if negacyclic else k * indices) % length
-    found: Array = words.take(np.asarray(np.argsort(own) if inverse else own, like=words), axis=axis + 1)
-    return found
+    places = np.asarray(np.argsort(own) if inverse else own, like=words)
+    out = np.empty_like(words, order="C")
+    for row, result in zip(words, out, strict=True):
+        result[...] = row.take(places, axis=axis)
+    return out
 
 
 def reversed_bits(length: int) -> NDArray[np.int64]:

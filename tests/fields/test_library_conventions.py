@@ -14,6 +14,7 @@ from oracles import homomorphic
 
 import rnsdask as rd
 from rnsdask.backend import cpu
+from rnsdask.fields import ntt
 
 PRIMES = [576460752303415297, 1152921504606830593, 2**64 - 2**32 + 1, 65537]  # of 59, 60, 64 and 17 bits
 NARROW = [65537, 786433, 2013265921]
@@ -54,8 +55,9 @@ def test_transforms_of_libraries(
     on_each_processor: Processor,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if in_passes:  # as on GPUs: twists, transforms and orders
+    if in_passes:  # as on GPUs: twists, transforms and orders, of few lines at a time
         monkeypatch.setattr(cpu, "whole_ntt", lambda *_: False)
+        monkeypatch.setattr(ntt, "MOST_TAKEN", 2 * length)
     transform, root_of = LIBRARIES[library]
     fields = rd.PrimeFields(primes)
     if root_of is None:
