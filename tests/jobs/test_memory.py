@@ -254,9 +254,9 @@ def test_a_great_matrix_is_not_above_its_memory(
     job = [command, "great.zarr", *(OUT if command != "det" else []), *HOST]
     planned, taken = peaks(tmp_path, job, 2)
     assert taken["peak"] <= planned["host"]
-    # How far reading is ahead of computing is up to what else runs: beside the matrix, 151 MB, its reduced
-    # form was seen to take 11 to 80 MB, and is planned with 150. The interpreter is planned with 320 MiB, and
-    # takes what a command does that computes nothing.
+    # Beside the matrix, 151 MB, its reduced form was seen to take 11 MB within the whole suite and 80 alone,
+    # and is planned with 150. The interpreter is planned with 320 MiB, and takes what a command does that
+    # computes nothing.
     shutil.rmtree("out.zarr", ignore_errors=True)
     Path("log").unlink()
     alone, taken_alone = peaks(tmp_path, job, 1)
