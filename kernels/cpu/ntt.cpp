@@ -265,10 +265,12 @@ class LongTransform {
 
   // From now on elements are multiplied by powers of psi, and by a scale.
   void twist(const Root& psi, const Convention& how) {
-    if (how.is_inverse && !how.is_reversed)  // the matrix of results has the rows of tiles of rows
-      twists_.emplace(twists(psi, columns_, rows_, second_.places().data()));
-    else
-      twists_.emplace(twists(psi, rows_, columns_, nullptr));
+    if (!how.is_inverse)
+      operand_twists_.emplace(twists(psi, rows_, columns_, nullptr));
+    else if (how.is_reversed)
+      result_twists_.emplace(twists(psi, rows_, columns_, nullptr));
+    else  // the matrix of results has the rows of tiles of rows
+      result_twists_.emplace(twists(psi, columns_, rows_, second_.places().data()));
   }
 
   void apply(const u32* x, const Convention& how, u32* between, u32* out) {
@@ -285,19 +287,18 @@ class LongTransform {
         scatter_rows(tile_.data(), start, out);
       }
     } else {
-      transform_columns(x, twists_ && how.is_inverse ? 1 : how.scale, between, how.is_inverse);
-      order_rows(between, how, out);
+      transform_columns(x, result_twists_ ? 1 : how.scale, between);
+      order_rows(between, how.scale, out);
     }
   }
 
-  // The columns' transforms, times w^(i j) and a scale; before, operands are multiplied by twists if there
-  // are any, unless these are those of results.
-  void transform_columns(const u32* x, u32 scale, u32* out, bool twists_results = false) {
+  // The transforms of the columns, after their twists if there are any, times w^(i j) and a scale.
+  void transform_columns(const u32* x, u32 scale, u32* out) {
     twiddles_.begin(scale);
-    if (twists_ && !twists_results) twists_->begin(1);
+    if (operand_twists_) operand_twists_->begin(1);
     for (i64 start = 0; start < columns_; start += kLanes) {
-      if (twists_ && !twists_results) {
-        twists_->multiply({x + start, columns_}, {tile_.data(), kLanes});
+      if (operand_twists_) {
+        operand_twists_->multiply({x + start, columns_}, {tile_.data(), kLanes});
         first_.forward(tile_.data());
       } else {
         first_.forward({x + start, columns_}, tile_.data());
@@ -306,19 +307,18 @@ class LongTransform {
     }
   }
 
-  // The same of the inverse transform, in the other order and in place; after it, results are multiplied by
-  // twists if there are any.
+  // The same of the inverse transform, in the other order and in place, before the twists of its results.
   void invert_columns(u32* x, u32 scale = 1) {
-    twiddles_.begin(twists_ ? 1 : scale);
-    if (twists_) twists_->begin(scale);
+    twiddles_.begin(result_twists_ ? 1 : scale);
+    if (result_twists_) result_twists_->begin(scale);
     for (i64 start = 0; start < columns_; start += kLanes) {
       twiddles_.multiply({x + start, columns_}, {tile_.data(), kLanes});
-      if (!twists_) {
+      if (result_twists_) {
+        first_.inverse(tile_.data());
+        result_twists_->multiply({tile_.data(), kLanes}, {x + start, columns_});
+      } else {
         first_.inverse(tile_.data(), {x + start, columns_});
-        continue;
       }
-      first_.inverse(tile_.data());
-      twists_->multiply({tile_.data(), kLanes}, {x + start, columns_});
     }
   }
 
@@ -346,11 +346,11 @@ class LongTransform {
     loops_.scatter(tile, columns_, nullptr, width(), Lines(out + start * columns_, width(), columns_).data);
   }
 
-  // The rows' transforms, in natural order.
-  void order_rows(const u32* x, const Convention& how, u32* out) {
+  // The rows' transforms, in natural order, and with a scale if there are twists of results.
+  void order_rows(const u32* x, u32 scale, u32* out) {
     // Rows that are shorter than those of a tile are written one after the other, over what is beyond them.
     u32* const to = width() < kLanes ? padded_.data() : out;
-    if (how.twists_results()) twists_->begin(how.scale);
+    if (result_twists_) result_twists_->begin(scale);
     for (i64 start = 0; start < rows_; start += kLanes) {
       const u32* lines[kLanes];
       for (i64 k = 0; k < kLanes; ++k) {
@@ -358,7 +358,7 @@ class LongTransform {
       }
       loops_.gather(lines, columns_, tile_.data());
       second_.forward(tile_.data());
-      if (how.twists_results()) twists_->multiply(tile_.data());
+      if (result_twists_) result_twists_->multiply(tile_.data());
       loops_.copy_rows(tile_.data(), columns_, second_.places().data(), {to + start, rows_});
     }
     if (to != out) std::copy_n(to, rows_ * columns_, out);
@@ -368,7 +368,7 @@ class LongTransform {
   const TileLoops& loops_;
   Columns first_, second_;
   Progressions twiddles_;
-  std::optional<Progressions> twists_;
+  std::optional<Progressions> operand_twists_, result_twists_;
   Aligned<u32> tile_, padded_;
 };
 

@@ -211,6 +211,13 @@ struct Vectors {
     return {spread_word(factors.values[k]), spread_word(factors.quotients[k])};
   }
 
+  // For a, b < 2 p: a becomes a + b, less 2 p if it can be; a - b + 2 p < 4 p.
+  static RNS_AVX512_INLINE Type lazy_sums(Type& a, Type b, Type two_p) {
+    const Type difference = _mm512_add_epi64(_mm512_sub_epi64(a, b), two_p);
+    a = less_of(_mm512_add_epi64(a, b), two_p);
+    return difference;
+  }
+
   static RNS_AVX512_INLINE void load_square(const u64* x, const i64* lines, Type* y) {
 #pragma GCC unroll 8
     for (int k = 0; k < 8; ++k) y[k] = load(x + lines[k]);
@@ -268,15 +275,9 @@ struct Field : Vectors {
   RNS_AVX512_INLINE Type multiply(Type x, Factor w) const { return residue(multiply_loosely(x, w)); }
   RNS_AVX512_INLINE Type residue(Type x) const { return less_of(x, p); }
 
-  RNS_AVX512_INLINE void butterfly(Type& a, Type& b) const {
-    const Type difference = _mm512_add_epi64(_mm512_sub_epi64(a, b), two_p);
-    a = less_of(_mm512_add_epi64(a, b), two_p);
-    b = less_of(difference, two_p);
-  }
+  RNS_AVX512_INLINE void butterfly(Type& a, Type& b) const { b = less_of(lazy_sums(a, b, two_p), two_p); }
   RNS_AVX512_INLINE void butterfly(Type& a, Type& b, Factor w) const {
-    const Type difference = _mm512_add_epi64(_mm512_sub_epi64(a, b), two_p);
-    a = less_of(_mm512_add_epi64(a, b), two_p);
-    b = multiply_loosely(difference, w);
+    b = multiply_loosely(lazy_sums(a, b, two_p), w);
   }
 
   static u64 scale(WideModulus m) { return portable::Field<LazyWideField>::scale(m); }
@@ -360,15 +361,9 @@ struct Field : Vectors {
   RNS_IFMA_INLINE Type multiply(Type x, Factor w) const { return residue(multiply_loosely(x, w)); }
   RNS_IFMA_INLINE Type residue(Type x) const { return less_of(x, p); }
 
-  RNS_IFMA_INLINE void butterfly(Type& a, Type& b) const {
-    const Type difference = _mm512_add_epi64(_mm512_sub_epi64(a, b), two_p);
-    a = less_of(_mm512_add_epi64(a, b), two_p);
-    b = less_of(difference, two_p);
-  }
+  RNS_IFMA_INLINE void butterfly(Type& a, Type& b) const { b = less_of(lazy_sums(a, b, two_p), two_p); }
   RNS_IFMA_INLINE void butterfly(Type& a, Type& b, Factor w) const {
-    const Type difference = _mm512_add_epi64(_mm512_sub_epi64(a, b), two_p);
-    a = less_of(_mm512_add_epi64(a, b), two_p);
-    b = multiply_loosely(difference, w);
+    b = multiply_loosely(lazy_sums(a, b, two_p), w);
   }
 
   static u64 scale(WideModulus m) { return (u64{1} << kBits) % (m.last + 1u); }
