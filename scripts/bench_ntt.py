@@ -71,9 +71,9 @@ def bench(lengths: list[int], elements: int) -> list[dict[str, Any]]:
     """A row for each prime and length."""
     rows = []
     for bits, p in PRIMES.items():
+        fields = rd.PrimeFields([p])
+        x = random_on_cpu(fields.moduli, elements, dtype=fields.word_dtype)
         for length in lengths:
-            fields = rd.PrimeFields([p])
-            x = random_on_cpu(fields.moduli, elements, dtype=fields.word_dtype)
             out, constants = np.empty_like(x), transform_constants(fields.moduli, length, False)
             numbers = x.reshape(-1, length).astype(complex)
             calls = {

@@ -28,12 +28,6 @@ Factor Prime::factor(u32 w) const {
 
 namespace {
 
-int bit_count(i64 length) {
-  int count = 0;
-  for (; length > 1; length /= 2) ++count;
-  return count;
-}
-
 // Lines shorter than a vector.
 void gather_few(const u32* const* lines, i64 length, u32* tile) {
   for (i64 k = 0; k < kLanes; ++k) {

@@ -66,6 +66,13 @@ struct Residues {
   const u32* row(i64 i) const { return data + i * stride; }
 };
 
+// The logarithm of a power of two.
+inline int bit_count(i64 length) {
+  int count = 0;
+  for (; length > 1; length /= 2) ++count;
+  return count;
+}
+
 inline void require(bool condition, const char* message) {
   if (!condition) throw nb::value_error(message);
 }

@@ -74,12 +74,6 @@ i64 near_both(i64 step, int bits) {
   return high << (bits - kBits) | step >> 2 * kBits << kBits | low;
 }
 
-int bit_count(i64 length) {
-  int count = 0;
-  for (; length > 1; length /= 2) ++count;
-  return count;
-}
-
 // The inverse of an odd p modulo 2^64.
 u64 inverse_of(u64 p) {
   u64 inverse = p;

@@ -114,10 +114,10 @@ def _transform_last(
     how = moduli, words.shape[-1], inverse, exponents
     constants, kernels, out = transform_constants(*how), kernels_of(words), np.empty_like(words, order="C")
     lines, results = (array.reshape(len(moduli), -1) for array in (words, out))
-    if negacyclic or is_reversed:
+    if kernels.whole_ntt is not None:
         powers = twists(*how) if negacyclic else np.ones_like(constants.roots)
-        if kernels.whole_ntt(lines, constants, powers, inverse, is_reversed, results):
-            return out
+        kernels.whole_ntt(lines, constants, powers, inverse, is_reversed, results)
+        return out
     if is_reversed and inverse:
         lines = _reversed(words).reshape(lines.shape)
     if negacyclic and not inverse:

@@ -24,17 +24,16 @@ def whole_ntt(
     is_reversed: bool,
     out: Array,
     method: str = "best",
-) -> bool:
+) -> None:
     how = constants.roots, twists, constants.scales, is_inverse, is_reversed
     if isinstance(constants.moduli, WideModuli):
         # A run, its factors and its twists with their quotients, and the rest of a line of the cache before.
         space = np.empty(5 * constants.length + 8, dtype=np.uint64)
         table = wide_modulus_table(constants.moduli)
         _cpu.wide_ntt(residues, constants.length, table, *how, space, out, method)
-        return True
+        return
     of_moduli = modulus_table(constants.moduli)
     _cpu.ntt(residues, constants.length, of_moduli, *how, _space(constants), out, method)
-    return True
 
 
 def cyclic_products(

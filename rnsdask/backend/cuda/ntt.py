@@ -11,7 +11,6 @@ from typing import Any
 
 import cupy
 import numpy as np
-from numpy.typing import NDArray
 
 from rnsdask.backend.cuda import launching, ntt_tables
 from rnsdask.backend.cuda.arithmetic import apply
@@ -280,15 +279,7 @@ def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
         of_rows.transform_turned(between, target, lengths[-1], sum(lengths[1:-1]))
 
 
-def whole_ntt(
-    residues: Array,
-    constants: TransformConstants,
-    twists: NDArray[Any],
-    is_inverse: bool,
-    is_reversed: bool,
-    out: Array,
-) -> bool:
-    return False
+whole_ntt = None
 
 
 def cyclic_products(
