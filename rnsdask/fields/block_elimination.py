@@ -20,7 +20,7 @@ from rnsdask.core.wide_moduli import moduli_at
 from rnsdask.fields import elimination
 from rnsdask.fields.echelon import NO_SOLUTION
 from rnsdask.fields.system import fields_of
-from rnsdask.fields.wide_elimination import solve_upper
+from rnsdask.fields.triangles import inverse_of_lower, inverse_of_upper
 
 Primes: TypeAlias = list[int] | slice
 """Positions of some primes; all of them are a slice, by which an array is a view."""
@@ -297,24 +297,6 @@ def subtract_product(x: Array, left: Array, right: Array, moduli: Moduli) -> Arr
     if not x.size or not left.size:
         return x
     return fields_of(moduli).apply(operations.subtract, x, multiply(left, right, moduli))
-
-
-def inverse_of_lower(words: Array, moduli: Moduli) -> Array:
-    """Inverses of triangles (g, count, count), of which the factors below the diagonal are given."""
-    count = words.shape[-1]
-    places: Array = np.arange(count, like=words)
-    lower: Array = np.where(places[:, None] > places, words, elimination.identity(count, words))
-    # Read from its end, it is an upper triangle.
-    return inverse_of_upper(lower[:, ::-1, ::-1].copy(), moduli)[:, ::-1, ::-1].copy()
-
-
-def inverse_of_upper(words: Array, moduli: Moduli) -> Array:
-    """Inverses of triangles (g, count, count); elements below the diagonal are not read."""
-    ones = np.broadcast_to(elimination.identity(words.shape[-1], words), words.shape)
-    out = np.empty_like(words, shape=(len(words), 1, *words.shape[1:]), order="C")
-    if out.size:
-        solve_upper(words[:, None], ones[:, None], moduli, out)
-    return out[:, 0]
 
 
 # ---- elimination upwards ----------------------------------------------------------------------------------

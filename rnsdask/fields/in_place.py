@@ -9,7 +9,8 @@ from rnsdask.backend import Array, Moduli, backend_name, is_any
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import moduli_at
 from rnsdask.fields import elimination
-from rnsdask.fields.block_elimination import inverse_of_lower, inverse_of_upper, multiply, subtract_product
+from rnsdask.fields.block_elimination import multiply, subtract_product
+from rnsdask.fields.triangles import inverse_of_lower, inverse_of_upper
 from rnsdask.fields.wide_elimination import solve_upper
 
 GREAT_ROWS = 4096

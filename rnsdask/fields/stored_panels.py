@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, Moduli
 from rnsdask.fields import block_elimination as blocks
 from rnsdask.fields.block_elimination import Found, Panel, Step
+from rnsdask.fields.triangles import inverse_of_lower
 
 
 def record_of(found: Found) -> NDArray[np.int64]:
@@ -75,7 +76,7 @@ def panel_of(
                     _own_products(before.products[part], after.products[part], some),
                     _exchanges(before.order[part, start:], after.order[part, start:], words),
                     own,
-                    blocks.inverse_of_lower(own[:, :count, :count], some),
+                    inverse_of_lower(own[:, :count, :count], some),
                     rows[:, : 0 if first else start],
                 )
             )

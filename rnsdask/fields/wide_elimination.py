@@ -6,14 +6,13 @@ is due to its pivots by two products, and is eliminated itself. Pivots, exchange
 same.
 """
 
-from functools import partial
-
 import numpy as np
 
 from rnsdask.backend import Array, Moduli, kernels_of
 from rnsdask.core import rows
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.fields.system import PrimeFields, fields_of
+from rnsdask.fields.triangles import inverse_of_lower, inverse_of_upper
 
 LEAST_PIVOTS = 384
 """Pivots from which on halves of a single matrix are quicker."""
@@ -60,11 +59,7 @@ def _solve_halves(upper: Array, out: Array, moduli: Moduli, fields: PrimeFields)
     """Solve triangular systems in place of their right-hand sides (n, B, N, columns), in any layout."""
     height = out.shape[2]
     if height <= PANEL:
-        inverse = np.empty_like(out, shape=(*out.shape[:2], height, height), order="C")
-        places: Array = np.arange(height, like=out)
-        inverse[...] = places == places[:, None]
-        kernels_of(out).solve_upper(upper, inverse, moduli, inverse)
-        out[...] = fields.apply(rows.multiply_matrices, inverse, out)
+        out[...] = fields.apply(rows.multiply_matrices, inverse_of_upper(upper, moduli), out)
         return
     half = height // 2
     above, below = out[:, :, :half], out[:, :, half:]
@@ -81,8 +76,7 @@ def _has_panels(x: Array, moduli: Moduli) -> bool:
 class _Halves:
     """One matrix (rows, columns) modulo one prime, with the order of its rows and the pivots found so far.
 
-    `ranks` are the pivots before each column at which some begin or end, and `middles` the columns that cut
-    them into halves.
+    `ranks` are the pivots before each column at which some begin or end.
     """
 
     def __init__(self, words: Array, moduli: WideModuli) -> None:
@@ -91,8 +85,6 @@ class _Halves:
         self.pivots: Array = np.full_like(self.order, -1)
         self.product = 1
         self.ranks = {0: 0}
-        self.middles: dict[tuple[int, int], int] = {}
-        self.inverses: dict[tuple[int, int], Array] = {}
 
     def eliminate(self, start: int, stop: int) -> None:
         """Eliminate some columns, in which all pivots before have been taken into account."""
@@ -105,7 +97,6 @@ class _Halves:
             self.eliminate(start, middle)
             self.reduce(start, middle, stop)
             self.eliminate(middle, stop)
-            self.middles[start, stop] = middle
 
     def _eliminate_panel(self, start: int, stop: int) -> None:
         rank, words = self.ranks[start], self.words
@@ -128,39 +119,10 @@ class _Halves:
         if first == last or middle == stop:
             return
         top, rest = self.words[first:last, middle:stop], self.words[last:, middle:stop]
-        top[...] = self._multiply(self._inverse(start, middle), top)
+        factors = self.words[None, first:last, first:last]
+        top[...] = self._multiply(inverse_of_lower(factors, self.moduli)[0], top)
         if rest.size:
             rest[...] = self._subtract(rest, self._multiply(self.words[last:, first:last], top))
-
-    def _inverse(self, start: int, stop: int) -> Array:
-        """Invert the triangle of the factors of the pivots in some columns."""
-        if (start, stop) not in self.inverses:
-            middle = self.middles.get((start, stop))
-            whole = self._inverse_of_panel if middle is None else partial(self._joined_inverse, middle)
-            self.inverses[start, stop] = whole(start, stop)
-        return self.inverses[start, stop]
-
-    def _inverse_of_panel(self, start: int, stop: int) -> Array:
-        own = slice(self.ranks[start], self.ranks[stop])
-        factors = self.words[own, own]
-        places: Array = np.arange(len(factors), like=factors)
-        ones = (places == places[:, None]).astype(factors.dtype)
-        lower: Array = np.where(places[:, None] > places, factors, ones)
-        # Read from its end, it is an upper triangle.
-        upper, out = lower[::-1, ::-1].copy()[None, None], ones[None, None]
-        if out.size:
-            kernels_of(out).solve_upper(upper, out, self.moduli, out)
-        return out[0, 0, ::-1, ::-1].copy()
-
-    def _joined_inverse(self, middle: int, start: int, stop: int) -> Array:
-        """Join the inverses of halves A and D of a triangle [A 0; C D]: below them stands -D⁻¹ C A⁻¹."""
-        first, second, last = (self.ranks[column] for column in (start, middle, stop))
-        size = second - first
-        out = np.zeros_like(self.words, shape=(last - first, last - first), order="C")
-        out[:size, :size], out[size:, size:] = self._inverse(start, middle), self._inverse(middle, stop)
-        below = self._multiply(self.words[second:last, first:second], out[:size, :size])
-        out[size:, :size] = self._subtract(out[size:, :size], self._multiply(out[size:, size:], below))
-        return out
 
     def _multiply(self, a: Array, b: Array) -> Array:
         return self.fields.apply(rows.multiply_matrices, a[None], b[None])[0]
