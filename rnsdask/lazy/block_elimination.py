@@ -44,6 +44,9 @@ MOST_JOINED = 1024
 WHOLE = Footprint(3, 20)
 """Footprint of the elimination of whole matrices: a copy, residues for products, and a result."""
 
+_QUICK_BYTES = 2**32
+"""Bytes of a matrix that one GPU eliminates sooner than several: theirs wait for one panel after the other."""
+
 _BLOCKS = 32
 """Block columns that keep threads busy: panels, one after the other, are 3 of 64 parts of the work."""
 
@@ -61,7 +64,8 @@ def joined_if_small(words: Any) -> Any:
     if 0 in words.shape:
         return rechunk(words, {words.ndim - 2: -1, words.ndim - 1: -1})
     small = is_small((_words32(words), *words.shape[-2:]), on_gpu=may_be_on_gpus(words))
-    if not (small or fits_one_task(WHOLE, 1, words)):
+    workers = math.inf if words.nbytes <= _QUICK_BYTES else 1
+    if not (small or fits_one_task(WHOLE, workers, words)):
         return words
     batch = dict.fromkeys(range(1, words.ndim - 2), "auto")
     return rechunk(words, {0: -1, **batch, words.ndim - 2: -1, words.ndim - 1: -1})
@@ -253,7 +257,7 @@ def eliminate(
     states, count = [key for side in sides for key in keys_of(side)], words.numblocks[2]
     check_graph(count * len(states), f"elimination in a matrix of shape {(rows, columns)}")
     token = tokenize([side.name for side in sides], moduli, keeps)
-    factor = parcelled(blocks.factor_panel, moduli=moduli, keeps=keeps)
+    factor = parcelled(_factor_in_turn, moduli=moduli, keeps=keeps)
     found, panels = (f"matrix-found-{token}", 0), []
     steps: Steps = {found: (parcelled(blocks.nothing_found, moduli=moduli, rows=rows, columns=columns),)}
     for k, start in enumerate(_starts(words.chunks[-1])):
@@ -271,6 +275,12 @@ def eliminate(
             steps[after], states[j] = (apply, states[j], reduction), after
     source = _holding(f"matrix-eliminate-{token}", steps, *sides)
     return Elimination(source, token, words, moduli, found, panels, states[count:])
+
+
+def _factor_in_turn(block: Any, found: blocks.Found, *, moduli: Moduli, keeps: bool) -> blocks.Panel:
+    """Factor a panel, for which all others wait, before any block column that a GPU is to reduce."""
+    with in_turn(block, -1):
+        return blocks.factor_panel(block, found, moduli=moduli, keeps=keeps)
 
 
 def _apply_in_turn(block: Any, panel: blocks.Reduction, *, moduli: Moduli, order: int) -> Any:

@@ -33,7 +33,7 @@ _LONGEST = 2**31
 """Fewest numbers, and bytes, that are too many for CuPy's own functions and for sorts on a GPU."""
 
 
-def fits_one_task(footprint: Footprint, exchanges: int, *operands: Any) -> bool:
+def fits_one_task(footprint: Footprint, exchanges: float, *operands: Any) -> bool:
     """Whether one task is to take all chunks of its operands, words (rows, *shape).
 
     That is so for several chunks of CuPy's, if this process's GPU has the free memory, and if no more workers

@@ -11,7 +11,7 @@ import pytest
 import rnsdask as rd
 from rnsdask.core.errors import SchedulerLostError
 from rnsdask.core.operations import Footprint
-from rnsdask.lazy import one_task
+from rnsdask.lazy import block_elimination, one_task
 
 FIELDS = rd.PrimeFields([2013265921, 469762049])
 FERMAT = rd.FermatField(2**28 + 2**22, 16)
@@ -132,6 +132,18 @@ def test_workers_share_the_work_where_exchanges_cost_less(
     assert one_task.fits_one_task(Footprint(1, 0), exchanges, words) == fits
     client.asynchronous = True
     assert not one_task.fits_one_task(Footprint(1, 0), exchanges, words)
+
+
+def test_one_of_several_workers_eliminates_what_is_quick(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(block_elimination, "is_small", lambda *_, **__: False)
+    monkeypatch.setattr(one_task, "active_client", lambda: SimpleNamespace(asynchronous=False))
+    monkeypatch.setattr(one_task, "workers_of", lambda _: dict.fromkeys(range(2)))
+    lazy = in_chunks(elements((512, 512), FIELDS), (512, 64))
+    few = count_tasks(rd.linalg.det(lazy))
+    monkeypatch.setattr(block_elimination, "_QUICK_BYTES", lazy.words.nbytes - 1)
+    assert count_tasks(rd.linalg.det(lazy)) > few
 
 
 def test_a_lost_scheduler_is_no_error_of_the_plan(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
