@@ -19,8 +19,9 @@ from rnsdask.backend.cuda import int8_product, triangles
 from rnsdask.backend.cuda.int8_product import Part, Residues, multiply_images
 from rnsdask.backend.cuda.launching import has_matrix_units
 from rnsdask.backend.cuda.layout import INT8_STEP, MOST_INVERTED
-from rnsdask.backend.cuda.panel_lu import GreatMatrices
+from rnsdask.backend.cuda.panel_lu import MOST_ROWS, GreatMatrices
 from rnsdask.backend.cuda.triangles import Found
+from rnsdask.backend.cuda.variants import MOST_CLUSTER
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import LU_WORKSPACE, MOST_TERMS, int8_constants, small_moduli_for
 from rnsdask.core.moduli import ModuliSet
@@ -42,6 +43,9 @@ _LEAST_PIVOTS = 768
 LEAST_OF_FEW = 1536
 _FEW = 64
 
+# The same of few that have more rows than a cluster of blocks holds.
+_LEAST_OF_TALL = 256
+
 MOST_PIVOTS = MOST_TERMS
 """Pivots whose products are summed at once, at most; the factors' residues of more would fill a GPU, too."""
 
@@ -53,10 +57,11 @@ WIDTH = 2**14
 _PARTS_IN_PLACE, _STEP_IN_PLACE = 8, 2**11
 
 
-def is_for(pivots: int, matrices: int, moduli: ModuliSet) -> bool:
+def is_for(pivots: int, rows: int, matrices: int, moduli: ModuliSet) -> bool:
     """Whether there are enough pivots for blocks to pay, and random matrices need no exchanges."""
     can = has_matrix_units(cupy.cuda.runtime.getDevice())
-    least = _LEAST_PIVOTS if matrices > _FEW else LEAST_OF_FEW
+    few = _LEAST_OF_TALL if rows > MOST_CLUSTER * MOST_ROWS else LEAST_OF_FEW
+    least = _LEAST_PIVOTS if matrices > _FEW else few
     return can and least <= pivots and min(moduli) >= _RARE * pivots * matrices
 
 

@@ -88,12 +88,12 @@ def _eliminate_great(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array
     n, count, rows, _ = x.shape
     pivots = min(rows, pivot_columns)
     if out is x:  # nothing is there to begin again from
-        if block_lu.is_for(pivots, n * count, moduli):
+        if block_lu.is_for(pivots, rows, n * count, moduli):
             width = block_lu.width_in_place(pivots)
             block_lu.eliminate_in_panels(x, pivot_columns, moduli, found, _eliminate_whole, x, width=width)
         else:
             _eliminate_with_ranks(x, pivot_columns, moduli, found)
-    elif not block_lu.is_for(pivots, n * count, moduli):
+    elif not block_lu.is_for(pivots, rows, n * count, moduli):
         is_done = _eliminate_with_all_pivots(x, pivot_columns, moduli, found, out)
         _again(x, pivot_columns, moduli, out, found, is_done, _eliminate_with_ranks)
     elif pivots > block_lu.MOST_PIVOTS:
