@@ -101,9 +101,14 @@ def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
             raise
 
 
-def map_ahead(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-    """Apply a function to items on threads, with results in order and few items in memory at a time."""
-    threads = min(dask.config.get("num_workers", None) or CPU_COUNT, _MOST_AHEAD)
+def map_ahead(
+    function: Callable[[Any], Any], items: Iterable[Any], threads: int | None = None
+) -> Iterator[Any]:
+    """Apply a function to items on threads, with results in order and few items in memory at a time.
+
+    On one thread, one result is made or waits while the caller has another.
+    """
+    threads = threads or min(dask.config.get("num_workers", None) or CPU_COUNT, _MOST_AHEAD)
     begun: deque[Future[Any]] = deque()
     with _threads(threads) as pool:
         for item in items:

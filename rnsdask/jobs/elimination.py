@@ -1,10 +1,11 @@
 """The job that eliminates one great matrix over prime fields panel by panel, with a working store.
 
 Block columns come in groups, as many as memory holds. A group is read, reduced by all panels before it, which
-are read one by one, and eliminated; then its panels are written, once and for all (a left-looking plan). So
-the matrix is read once, the panels once for each later group, and nothing is written twice. Reduced forms,
-solutions and null vectors are lazy arrays afterwards: a task for each of their block columns reads panels
-from the last to the first. A job that is killed goes on after the last panel in the store.
+are read one by one, each while the one before is applied, and eliminated; then its panels are written, once
+and for all (a left-looking plan). So the matrix is read once, the panels once for each later group, and
+nothing is written twice. Reduced forms, solutions and null vectors are lazy arrays afterwards: a task for
+each of their block columns reads panels from the last to the first. A job that is killed goes on after the
+last panel in the store.
 """
 
 import math
@@ -33,12 +34,12 @@ from rnsdask.fields import block_elimination as blocks
 from rnsdask.fields.block_elimination import Found, Panel
 from rnsdask.fields.stored_panels import null_vectors, pivot_columns, take_columns
 from rnsdask.jobs.between import path_between, remove_between
-from rnsdask.jobs.compute import mapping, naming
+from rnsdask.jobs.compute import map_ahead, mapping, naming
 from rnsdask.jobs.exact_results import Problem, as_ints, work_in_blocks, write_integers
 from rnsdask.jobs.hashes import job_hash, result_hash
 from rnsdask.jobs.memory_plan import Place as Process
 from rnsdask.jobs.memory_plan import Work, places_of
-from rnsdask.jobs.panels import Layout, WorkingStore, read_columns
+from rnsdask.jobs.panels import TILES, Layout, WorkingStore, read_columns
 from rnsdask.jobs.progress import metered
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, write_array
@@ -57,11 +58,13 @@ OPERATIONS = ("det", "rank", "solve", "rref", "nullspace")
 _NAMES = "words", "records"
 """Names of the arrays of a working store in a folder of its own."""
 
-_TASK_BLOCKS, _TASK_BLOCKS_UP = 4, 6
-"""Block columns that a task takes beside its own: downwards, and upwards with its own and a panel."""
+_TASK_BLOCKS, _TASK_BLOCKS_UP = 4 + 1 / TILES, 6
+"""Block columns that a task takes beside its own: downwards, where a thread beside it reads or writes a tile,
+and upwards with its own and a panel."""
 
 _OWN_BLOCKS = 7
-"""Block columns beside the group: a panel, and those with which the next one is found and written."""
+"""Block columns beside the group: a panel, and those with which the next one is found and written. Two panels
+that are read take fewer."""
 
 
 @dataclass(frozen=True)
@@ -304,7 +307,11 @@ def eliminate(
     steps = sum(min(k, last) for k in range(start, total))
     size, nbytes = math.prod(layout.shape), layout.panels * layout.block_bytes
     how: dict[str, Any] = {"numbers": size, "nbytes": nbytes, "shown": progress}
-    with metered(elimination.operation, steps, **how) as meter, mapping(None, meter.advance) as map_columns:
+    with (
+        metered(elimination.operation, steps, **how) as meter,
+        mapping(None, meter.advance) as map_columns,
+        working.in_threads(),
+    ):
         for first in range(start, last, group):
             _eliminate_group(working, range(first, min(first + group, last)), map_columns)
         found = working.found(last)
@@ -342,11 +349,11 @@ def _reduce_sides(working: WorkingStore, group: range, found: Found, map_columns
 
 def _reduced(working: WorkingStore, group: range, panels: range, map_columns: Map) -> list[Array]:
     """Read block columns, and reduce them by the panels before them, each of which is read once."""
-    with mapping(None) as map_chunks:
-        columns, nbytes = read_columns(working.layout, group, working.backend, map_chunks)
+    columns, nbytes = read_columns(working.layout, group, working.backend, working.map_parts)
     working.source_bytes += nbytes
-    for k in panels:
-        columns = list(_apply(working.read_panel(k), columns, working.layout, map_columns))
+    for panel in map_ahead(working.read_panel, panels, threads=1):
+        columns = list(_apply(panel, columns, working.layout, map_columns))
+        del panel  # or three were in memory at once
     return columns
 
 

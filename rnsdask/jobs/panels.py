@@ -6,7 +6,8 @@ is written after its tiles, so that it tells that they are whole.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
@@ -25,7 +26,7 @@ from rnsdask.jobs.compute import mapping
 from rnsdask.jobs.hashes import result_hash
 from rnsdask.store.identity import Identity
 
-_TILES = 32
+TILES = 32
 """Tiles of a block column: one at most is read in vain where only rows from a pivot on are wanted."""
 
 
@@ -91,7 +92,7 @@ class Layout:
         rows, columns = self.shape
         if self.right is not None:
             columns = self.panels * self.width + self.side_columns
-        return ChunkPlan((rows, columns), (-(-rows // _TILES), self.width))
+        return ChunkPlan((rows, columns), (-(-rows // TILES), self.width))
 
 
 @dataclass
@@ -109,6 +110,9 @@ class WorkingStore:
         Bytes of tiles and records so far, by all threads.
     source_bytes : int
         Bytes of the chunks of A and B that were read.
+    map_parts : callable
+        The ``map`` by which chunks and tiles of a block column are read and written, in this thread unless
+        within :meth:`in_threads`.
     """
 
     layout: Layout
@@ -118,6 +122,7 @@ class WorkingStore:
     bytes_read: int = 0
     bytes_written: int = 0
     source_bytes: int = 0
+    map_parts: Callable[..., Iterable[Any]] = map
     _lock: Any = field(default_factory=Lock)
 
     @classmethod
@@ -147,6 +152,15 @@ class WorkingStore:
     def token(self) -> str:
         """Text that identifies the panels, for the names of tasks."""
         return str(self.words.target.token)
+
+    @contextmanager
+    def in_threads(self) -> Iterator[None]:
+        """Read and write on several threads, for a caller that is not itself one task of many."""
+        with mapping(None) as self.map_parts:
+            try:
+                yield
+            finally:
+                self.map_parts = map
 
     # ---- what is finished ---------------------------------------------------------------------------------
 
@@ -214,12 +228,13 @@ class WorkingStore:
         return min(plan.chunks[1], plan.shape[1] - k * plan.chunks[1])
 
     def _write(self, k: int, words: NDArray[Any], first: int) -> None:
-        plan = self.layout.tiles
-        for i in self._tiles_of(first):
-            rows, _ = plan.slices((i, k))
+        def write_tile(i: int) -> None:
+            rows, _ = self.layout.tiles.slices((i, k))
             tile = np.ascontiguousarray(words[:, rows.start - first : rows.stop - first])
             self.words.write_chunk((i, k), tile)
             self._count(written=tile.nbytes)
+
+        list(self.map_parts(write_tile, self._tiles_of(first)))
 
     def read(self, k: int, first: int = 0, last: int | None = None) -> tuple[NDArray[Any], int]:
         """Read rows of a block column, with those around them in their tiles; also return the first one."""
@@ -228,11 +243,14 @@ class WorkingStore:
         begin, end = numbers[0] * plan.chunks[0], min((numbers[-1] + 1) * plan.chunks[0], plan.shape[0])
         shape = len(self.layout.moduli), end - begin, stop - start
         words = np.empty(shape, dtype=self.layout.info.system.word_dtype)
-        for i in numbers:
+
+        def read_tile(i: int) -> None:
             rows, _ = plan.slices((i, k))
             tile = self.words.read_chunk((i, k))
             words[:, rows.start - begin : rows.stop - begin] = tile[..., : stop - start]
             self._count(read=tile.nbytes)
+
+        list(self.map_parts(read_tile, numbers))
         return words, begin
 
     def read_panel(self, k: int, *, of_form: bool = False) -> Panel:
@@ -254,7 +272,7 @@ class WorkingStore:
 
 
 def read_columns(
-    layout: Layout, numbers: range, backend: str, map_chunks: Callable[..., Any]
+    layout: Layout, numbers: range, backend: str, map_chunks: Callable[..., Iterable[Any]]
 ) -> tuple[list[Array], int]:
     """Read some block columns of A, or of B, each stored chunk once; also return the bytes of the chunks."""
     places = [layout.place(k) for k in numbers]

@@ -18,11 +18,13 @@ from strategies import slow
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.cli import main
+from rnsdask.core.errors import StoreError
 from rnsdask.jobs import elimination as job
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.panels import WorkingStore
 from rnsdask.jobs.sources import OF_NUMBERS, Source
 from rnsdask.lazy import block_elimination
+from rnsdask.store.writing import StoreWriter
 
 PRIMES = [2, 65537, 2**31 - 1]
 FIELDS = rd.PrimeFields(PRIMES)
@@ -339,6 +341,22 @@ def test_damaged_and_strange_checkpoints() -> None:
     assert "need -o" in fail("rref", "x", "--checkpoint", "new", status=2)
     write("whole", np.ones((3, 4, 4), dtype=np.uint32), (4, 4))
     assert "in several chunks" in fail("det", "whole", "--checkpoint", "new", status=2)
+
+
+@pytest.mark.usefixtures("stores")
+def test_a_panel_has_no_record_if_a_tile_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, write_chunk = as_json("rank", "x")["values"], StoreWriter.write_chunk
+
+    def fails(self: StoreWriter, index: tuple[int, int], words: np.ndarray) -> None:
+        if index == (7, 3):
+            raise StoreError("there is no room")
+        write_chunk(self, index, words)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StoreWriter, "write_chunk", fails)
+        assert "there is no room" in fail("rank", "x", "--checkpoint", "kept")
+    assert sorted(path.name for path in Path("kept/records.partial/c").iterdir()) == ["0", "1", "2"]
+    assert as_json("rank", "x", "--checkpoint", "kept")["values"] == expected
 
 
 @pytest.mark.usefixtures("stores")
