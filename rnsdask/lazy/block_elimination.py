@@ -44,8 +44,8 @@ MOST_JOINED = 1024
 WHOLE = Footprint(3, 20)
 """Footprint of the elimination of whole matrices: a copy, residues for products, and a result."""
 
-_QUICK_BYTES = 2**32
-"""Bytes of a matrix that one GPU eliminates sooner than several: theirs wait for one panel after the other."""
+QUICK_BYTES = 2**32
+"""Bytes of a matrix that one GPU eliminates sooner than several, which wait for one panel after the other."""
 
 _BLOCKS = 32
 """Block columns that keep threads busy: panels, one after the other, are 3 of 64 parts of the work."""
@@ -64,7 +64,7 @@ def joined_if_small(words: Any) -> Any:
     if 0 in words.shape:
         return rechunk(words, {words.ndim - 2: -1, words.ndim - 1: -1})
     small = is_small((_words32(words), *words.shape[-2:]), on_gpu=may_be_on_gpus(words))
-    workers = math.inf if words.nbytes <= _QUICK_BYTES else 1
+    workers = math.inf if words.nbytes <= QUICK_BYTES else 1
     if not (small or fits_one_task(WHOLE, workers, words)):
         return words
     batch = dict.fromkeys(range(1, words.ndim - 2), "auto")

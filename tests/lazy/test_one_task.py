@@ -142,7 +142,7 @@ def test_one_of_several_workers_eliminates_what_is_quick(
     monkeypatch.setattr(one_task, "workers_of", lambda _: dict.fromkeys(range(2)))
     lazy = in_chunks(elements((512, 512), FIELDS), (512, 64))
     few = count_tasks(rd.linalg.det(lazy))
-    monkeypatch.setattr(block_elimination, "_QUICK_BYTES", lazy.words.nbytes - 1)
+    monkeypatch.setattr(block_elimination, "QUICK_BYTES", lazy.words.nbytes - 1)
     assert count_tasks(rd.linalg.det(lazy)) > few
 
 
