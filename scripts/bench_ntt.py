@@ -34,7 +34,7 @@ from benchmarking import (
 
 import rnsdask as rd
 from rnsdask.backend import cpu
-from rnsdask.constants import transform_constants
+from rnsdask.constants import transform_constants, twists
 from rnsdask.core.primes import primes_below
 
 PRIMES = {
@@ -122,6 +122,9 @@ def bench_gpu(lengths: list[int], elements: int) -> list[dict[str, Any]]:
             numbers, spectra = (words.view(cupy.complex64).reshape(-1, length) for words in (x, out))
             plan = get_fft_plan(numbers, axes=1)
             ours = {"ntt": partial(cuda.ntt, x, forward, out)}
+            if (p - 1) % (2 * length) == 0:
+                psi = twists(moduli, length, False)
+                ours["negacyclic"] = partial(cuda.whole_ntt, x, forward, psi, False, True, out)
             if not is_wide:
                 ours["cyclic product"] = partial(cuda.cyclic_products, *arguments)
             calls = {

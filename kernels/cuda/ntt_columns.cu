@@ -6,21 +6,26 @@ using namespace rns;
 
 namespace {
 
-using T = Tile<F, kLogLength, kLogColumns, kLogValues, false>;
+using T = Tile<F, kLogLength, kLogColumns, kLogValues, false, kFirst>;
 
-// Powers w^(i j) for columns i of a tile and rows j: those of the tile's first column, which threads share,
-// and those of columns from there on, the same for all tiles.
+// Powers for columns of a tile and rows j: those of j by which the first column of the tile differs from that
+// of the first tile, which threads share, and those of the first tile.
 struct Powers {
   Pair* of_first;
   const Pair* from_there;
 
   static constexpr i32 kRows = 1 << kLogLength;
 
+  // The exponent in column `start` without that in column 0.
+  static __device__ u32 shifted(u32 start, u32 row) {
+    return exponent(start, row) - exponent(0, row) + rest_of_exponent(start);
+  }
+
   __device__ Powers(Pair* shared, const Pass& pass, Place place, u32 start, Base modulus)
       : of_first(shared),
         from_there(pass.within + (static_cast<i64>(place.row) << (kLogLength + kLogColumns)) + threadIdx.x) {
     for (i32 row = threadIdx.x; row < kRows; row += T::kThreads)
-      of_first[row] = power(pass, place.row, start * static_cast<u32>(row), pass.scales != nullptr, modulus);
+      of_first[row] = power(pass, place.row, shifted(start, row), pass.scales != nullptr, modulus);
   }
 
   __device__ void multiply(Word (&x)[T::kValues], Word last) const {

@@ -16,8 +16,8 @@ namespace {
 
 constexpr i32 kLogMatrix = kLogLength + RNS_LAST_LENGTH;
 constexpr i32 kLastColumns = kLogLength + kLogColumns - RNS_LAST_LENGTH;
-using First = Tile<F, kLogLength, kLogColumns, kLogValues, false>;
-using Last = Tile<F, RNS_LAST_LENGTH, kLastColumns, kLogValues, true>;
+using First = Tile<F, kLogLength, kLogColumns, kLogValues, false, kFirst>;
+using Last = Tile<F, RNS_LAST_LENGTH, kLastColumns, kLogValues, true, kLast>;
 static_assert(First::kThreads == Last::kThreads, "both passes run in the same blocks");
 
 // Tiles of a matrix, as the first pass has them, and the words of a tile.
@@ -82,8 +82,8 @@ struct Claim {
   }
 };
 
-// Powers w^(i j) for columns i of a tile and rows j = t + m kGroup: w^(i m kGroup) for columns and m, and
-// w^(i t) for threads.
+// Powers for columns of a tile and rows j = t + m kGroup: those of m kGroup for columns and m, and those of
+// t, with what is left, for threads.
 struct Powers {
   Pair* of_values;
   Pair* of_threads;
@@ -100,9 +100,11 @@ struct Powers {
     for (i32 k = 0; k < kCount; k += First::kThreads) {
       const u32 m = t + (k >> kLogColumns);
       if (k + First::kThreads <= kCount || k + threadIdx.x < kCount)
-        of_values[k + threadIdx.x] = power(pass, row, column * m << First::kLogGroup, false, modulus);
+        of_values[k + threadIdx.x] =
+            power(pass, row, exponent(column, m << First::kLogGroup), false, modulus);
     }
-    of_threads[threadIdx.x] = power(pass, row, column * t, pass.scales != nullptr, modulus);
+    const u32 of_thread = exponent(column, t) + rest_of_exponent(column);
+    of_threads[threadIdx.x] = power(pass, row, of_thread, pass.scales != nullptr, modulus);
   }
 
   __device__ void multiply(Word (&x)[First::kValues], Word last) const {

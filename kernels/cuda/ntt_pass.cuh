@@ -13,6 +13,9 @@
 #define RNS_THREADS 1024  // of a block, at most
 #define RNS_BLOCKS 1      // of a multiprocessor, at least
 #endif
+#ifndef RNS_TWIST
+#define RNS_TWIST 0  // 1 or 2: elements are multiplied by powers of a root psi of order 2N before, or after
+#endif
 
 namespace rns {
 
@@ -28,10 +31,21 @@ constexpr i32 kLogLength = RNS_LOG_LENGTH;
 constexpr i32 kLogColumns = RNS_LOG_COLUMNS;
 constexpr i32 kLogValues = RNS_LOG_VALUES;
 
+// Of a pass that is not twisted, of the first one and of the last one.
+constexpr Kind kPlain = F::kSplits ? Kind::kCyclicInTime : Kind::kCyclic;
+constexpr Kind kFirst = RNS_TWIST == 1 ? Kind::kTwistedInTime : kPlain;
+constexpr Kind kLast = RNS_TWIST == 2 ? Kind::kTwistedAfter : kPlain;
+
+// What stands between passes in column c at index j are powers c j of the root w of what is transformed. With
+// twists they are of psi, the root of w: c (2 j + 1) or (2 c + 1) j, so a product with j and a rest.
+__device__ inline u32 exponent(u32 column, u32 j) {
+  return (RNS_TWIST == 0 ? column : 2 * column + (RNS_TWIST == 2)) * j;
+}
+__device__ inline u32 rest_of_exponent(u32 column) { return RNS_TWIST == 1 ? column : 0u; }
+
 // A pass over rows of numbers, each row modulo a prime and of `tiles` tiles. Tables have a row for each
-// prime: roots[half + k] is the power k of a root of order 2 half, up to the pass's length; where passes
-// follow, the power m of the root of what they and this one transform is low[m % 2^log_split] high[m >>
-// log_split].
+// prime: roots[half + k] are the factors of a tile, up to the pass's length; where passes follow, the power m
+// of the root of what they and this one transform is low[m % 2^log_split] high[m >> log_split].
 struct Pass {
   const Word* x;
   Word* out;
@@ -41,7 +55,8 @@ struct Pass {
   const Pair* roots;
   const Pair* low;
   const Pair* high;
-  const Pair* within;  // w^(i j) at (j << kLogColumns) + i, of a matrix whose columns are transformed
+  const Pair*
+      within;  // what stands between passes, at (j << kLogColumns) + c, for the columns of the first tile
   const Pair* scales;  // what results are multiplied by, or null
   i32 rows;
   u32 tiles;

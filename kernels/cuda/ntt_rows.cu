@@ -1,11 +1,15 @@
 // Transforms that one tile holds, one after another in each row: one pass through memory.
 #include "ntt_pass.cuh"
 
+#ifndef RNS_REVERSED
+#define RNS_REVERSED 0  // 1 or 2: results are in bit-reversed order, or operands
+#endif
+
 using namespace rns;
 
 namespace {
 
-using T = Tile<F, kLogLength, 0, kLogValues, false>;
+using T = Tile<F, kLogLength, 0, kLogValues, false, RNS_TWIST == 1 ? kFirst : kLast>;
 
 // Long ones need the first-level cache for factors, so that what is transformed should not stay in it. Each
 // has a block.
@@ -43,16 +47,18 @@ __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_rows(Pass pass, i
     Word x[T::kValues];
 #pragma unroll
     for (i32 m = 0; m < T::kValues; ++m) x[m] = kStreams || is_one ? load(source + (m << T::kLogThreads)) : 0;
-    T::transform(x, thread, shared + slot * T::kWords,
-                 pass.roots + (static_cast<i64>(place.row) << kLogLength), last);
+    Word* const own_shared = shared + slot * T::kWords;
+    if constexpr (RNS_REVERSED == 2) T::reverse(x, thread, own_shared);
+    T::transform<true>(x, thread, own_shared, pass.roots + (static_cast<i64>(place.row) << kLogLength), last);
     if (pass.scales != nullptr) {
       const Pair scale = load_factor(pass.scales, place.row);
 #pragma unroll
       for (i32 m = 0; m < T::kValues; ++m) x[m] = F::multiply(x[m], scale, last);
     } else {
 #pragma unroll
-      for (i32 m = 0; m < T::kValues; ++m) x[m] = F::residue(x[m], last);
+      for (i32 m = 0; m < T::kValues; ++m) x[m] = T::residue(x[m], last);
     }
+    if constexpr (RNS_REVERSED == 1) T::reverse(x, thread, own_shared);
     if constexpr (kStreams) {
       const Place own = Place::of(*static_cast<volatile u32*>(&kept), pass.tiles);
       Word* target =

@@ -2,6 +2,11 @@
 //
 // Stockham's order: a stage transforms the highest bits of the index that are left, in registers, and makes
 // them the highest of those that are done. So both ends are in natural order and nothing is reversed.
+//
+// With x^half = r^(2 k + 1) for a root r of order 4 half, of N = 2 half values, decimation in time finds
+// those of a polynomial at the odd powers of a root of order 2N: the negacyclic transform. Decimation in
+// frequency by the same factors multiplies the values of a cyclic transform by powers of that root: the
+// inverse one. With x^half = w^k, for w of order 2 half, both are the cyclic transform.
 #pragma once
 
 #include <rns/ntt.cuh>
@@ -31,10 +36,14 @@ __device__ inline WideFactor shared_factor(const WideFactor* w) {
   return {pair.x, pair.y};
 }
 
+// What is transformed, by decimation in frequency unless a name says otherwise: as it is; with values times
+// the powers of a root after; with coefficients times these before.
+enum class Kind { kCyclic, kCyclicInTime, kTwistedAfter, kTwistedInTime };
+
 // 2^kLogLength rows of 2^kLogColumns columns, of which each thread has 2^kLogValues values: element r of
 // column c is number (r << kLogColumns) + c, and thread t's value m is number t + m kThreads. In a `kTurned`
 // tile values are first those of column t / kGroup instead, elements t % kGroup + m kGroup.
-template <class F, i32 kLogLength, i32 kLogColumns, i32 kLogValues, bool kTurned>
+template <class F, i32 kLogLength, i32 kLogColumns, i32 kLogValues, bool kTurned, Kind kKind = Kind::kCyclic>
 struct Tile {
   typedef typename F::Word Word;
   typedef typename F::Pair Pair;
@@ -44,6 +53,8 @@ struct Tile {
   static constexpr i32 kLogThreads = kLogGroup + kLogColumns;
   static constexpr i32 kThreads = 1 << kLogThreads;
   static constexpr bool kOneStage = kLogGroup == 0;
+  static constexpr bool kInTime = kKind == Kind::kCyclicInTime || kKind == Kind::kTwistedInTime;
+  static constexpr bool kTwisted = kKind == Kind::kTwistedAfter || kKind == Kind::kTwistedInTime;
 
   // What the numbers of shared words are spread by, so that the first exchange writes to different banks: in
   // a turned tile threads of a warp may be of several columns. The banks hold 32 words of 4 bytes or 16 of 8.
@@ -68,10 +79,11 @@ struct Tile {
     }
   }
 
-  // Levels of butterflies between values of one thread. Of kDone bits of the numbers that are done, the rest
-  // is k 2^kLogRest + t, and roots[half + k] is the power k of a root of order 2 half.
+  // Levels of butterflies between values of one thread by decimation in frequency. Of kDone bits of the
+  // numbers that are done, the rest is k 2^kLogRest + t, and roots[half + k] is the power k of a root of
+  // order 2 half, or 2 k + 1 of one of order 4 half.
   template <i32 kDone, i32 kStage, i32 kLogRest>
-  static __device__ void transform_values(Word (&x)[kValues], i32 thread, const Pair* roots, Word last) {
+  static __device__ void merge_values(Word (&x)[kValues], i32 thread, const Pair* roots, Word last) {
     constexpr i32 kSets = kValues >> kStage;
     const Pair* of_thread = roots + (kLogRest == 0 ? 0 : thread >> kDone);
 #pragma unroll
@@ -82,7 +94,7 @@ struct Tile {
         const i32 set = pair % kSets, k = pair / kSets % half, group = pair / kSets / half;
         const i32 first = 2 * half * group + k;
         Word &a = x[set + kSets * first], &b = x[set + kSets * (first + half)];
-        if (kLogRest == 0 && k == 0) {
+        if (!kTwisted && kLogRest == 0 && k == 0) {
           F::butterfly(a, b, last);
         } else {
           const i32 t = kLogRest == 0 ? 0 : (set << kLogThreads) >> kDone;
@@ -90,6 +102,57 @@ struct Tile {
         }
       }
     }
+  }
+
+  // Values before a level are below so many p: 2 at first, and 2 more after each, or than half of the limit.
+  static constexpr RNS_INLINE i32 bound(i32 level) {
+    constexpr i32 kHalf = F::kLimit / 2, kRoom = kHalf - 1, kPeriod = kHalf > 2 ? kHalf / 2 : 1;
+    return level <= kRoom ? 2 + 2 * level : kHalf + 2 + 2 * ((level - kRoom - 1) % kPeriod);
+  }
+
+  // The same by decimation in time, where the bits that are done are the number of a polynomial modulo x^half
+  // - r, and roots[2^level + k] is the r of polynomial k. `kLow` leaves values below 4 p.
+  template <i32 kDone, i32 kStage, bool kLow>
+  static __device__ void split_values(Word (&x)[kValues], i32 thread, const Pair* roots, Word last) {
+    constexpr i32 kSets = kValues >> kStage, kLevel = kDone - kLogColumns;
+    const Pair* of_thread = roots + (kLevel == 0 ? 0 : (thread & ((1 << kDone) - 1)) >> kLogColumns);
+#pragma unroll
+    for (i32 level = 0; level < kStage; ++level) {
+      const i32 half = 1 << (kStage - 1 - level), from = bound(kLevel + level);
+      const i32 to = kLow && level == kStage - 1 ? 2 : from + 2 > F::kLimit ? F::kLimit / 2 : from;
+#pragma unroll
+      for (i32 pair = 0; pair < kValues / 2; ++pair) {
+        const i32 set = pair % kSets, k = pair / kSets % half, group = pair / kSets / half;
+        const i32 first = 2 * half * group + k;
+        Word &a = x[set + kSets * first], &b = x[set + kSets * (first + half)];
+        const i32 number = ((1 << level) + reversed(group, level)) << kLevel;
+        if (!kTwisted && kLevel == 0 && group == 0) {
+          if constexpr (F::kLimit > 1) {
+            F::split(a, b, last, from, to);
+          } else {
+            F::butterfly(a, b, last);
+          }
+        } else {
+          const Pair w = load_factor(of_thread, number + (set << kLogGroup));
+          if constexpr (F::kLimit > 1) {
+            F::split(a, b, w, last, from, to);
+          } else {
+            b = F::multiply_between(b, w, last);
+            F::butterfly(a, b, last);
+          }
+        }
+      }
+    }
+  }
+
+  template <i32 kDone, i32 kStage, i32 kLogRest, bool kLow>
+  static __device__ void transform_values(Word (&x)[kValues], i32 thread, const Pair* roots, Word last) {
+    if constexpr (kInTime) {
+      split_values<kDone, kStage, kLow && kLogRest == 0>(x, thread, roots, last);
+    } else {
+      merge_values<kDone, kStage, kLogRest>(x, thread, roots, last);
+    }
+    constexpr i32 kSets = kValues >> kStage;
     Word y[kValues];
 #pragma unroll
     for (i32 m = 0; m < kValues; ++m) y[m] = x[m];
@@ -119,7 +182,7 @@ struct Tile {
   }
 
   // The stages that are left, of kLeft bits.
-  template <i32 kDone, i32 kLeft>
+  template <i32 kDone, i32 kLeft, bool kLow>
   static __device__ void run_stages(Word (&x)[kValues], i32 thread, Word* shared, const Pair* roots,
                                     Word last) {
     constexpr i32 kStage = kLeft < kLogValues ? kLeft : kLogValues;
@@ -127,25 +190,63 @@ struct Tile {
     i32 from = thread;  // column and element of the first value
     if constexpr (kTurned && kDone == kLogColumns)
       from = (thread >> kLogGroup) | ((thread & (kGroup - 1)) << kLogColumns);
-    transform_values<kDone, kStage, kLogRest>(x, from, roots, last);
+    transform_values<kDone, kStage, kLogRest, kLow>(x, from, roots, last);
     if constexpr (kLogRest > 0) {
       exchange<kDone, kStage>(x, thread, from, shared);
-      run_stages<kDone + kStage, kLogRest>(x, thread, shared, roots, last);
+      run_stages<kDone + kStage, kLogRest, kLow>(x, thread, shared, roots, last);
     }
   }
 
-  // Transforms of the columns; `shared` has kWords for the tile, of threads that all come here.
+  // Transforms of the columns, to values that `F::multiply` takes, and with `kLow` `residue`; `shared` has
+  // kWords for the tile, of threads that all come here.
+  template <bool kLow = false>
   static __device__ void transform(Word (&x)[kValues], i32 thread, Word* shared, const Pair* roots,
                                    Word last) {
-    run_stages<kLogColumns, kLogLength>(x, thread, shared, roots, last);
+    run_stages<kLogColumns, kLogLength, kLow>(x, thread, shared, roots, last);
   }
 
-  // The same, to residues, where a field's butterflies give less than these.
+  static RNS_INLINE Word residue(Word x, Word last) {
+    if constexpr (kInTime && F::kLimit > 1) {
+      return F::reduce(x, last, 4, 1);
+    } else {
+      return F::residue(x, last);
+    }
+  }
+
+  // The same, to residues.
   static __device__ void transform_to_residues(Word (&x)[kValues], i32 thread, Word* shared,
                                                const Pair* roots, Word last) {
-    transform(x, thread, shared, roots, last);
+    transform<true>(x, thread, shared, roots, last);
 #pragma unroll
-    for (i32 m = 0; m < kValues; ++m) x[m] = F::residue(x[m], last);
+    for (i32 m = 0; m < kValues; ++m) x[m] = residue(x[m], last);
+  }
+
+  // Elements of one column to the numbers whose bits are theirs reversed. In shared memory they are spread so
+  // that threads, whose highest bits differ then, write to different banks.
+  static __device__ void reverse(Word (&x)[kValues], i32 thread, Word* shared) {
+    static_assert(kLogColumns == 0 && kLogValues <= 5, "one column");
+    if constexpr (kOneStage) {
+      Word y[kValues];
+#pragma unroll
+      for (i32 m = 0; m < kValues; ++m) y[m] = x[m];
+#pragma unroll
+      for (i32 m = 0; m < kValues; ++m) x[m] = y[reversed(m, kLogValues)];
+    } else {
+      constexpr i32 kSpread = kLogLength - 5 < kPadShift ? kPadShift : kLogLength - 5;
+      const i32 first = static_cast<i32>(__brev(thread) >> (32 - kLogThreads)) << kLogValues;
+      synchronise();
+#pragma unroll
+      for (i32 m = 0; m < kValues; ++m) {
+        const i32 number = first + reversed(m, kLogValues);
+        shared[number + (number >> kSpread)] = x[m];
+      }
+      synchronise();
+#pragma unroll
+      for (i32 m = 0; m < kValues; ++m) {
+        const i32 number = thread + (m << kLogThreads);
+        x[m] = shared[number + (number >> kSpread)];
+      }
+    }
   }
 };
 

@@ -5,7 +5,7 @@ using namespace rns;
 
 namespace {
 
-using T = Tile<F, kLogLength, kLogColumns, kLogValues, true>;
+using T = Tile<F, kLogLength, kLogColumns, kLogValues, true, kLast>;
 
 // Element (a, b, c) of a transform, for c < kLength, is at (a B + b) kLength + c, where the first pass has
 // made A rows of the transform, and one between it and this B rows of each of them. Its transform goes to a +
@@ -64,9 +64,10 @@ __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_turned(Pass pass)
 #pragma unroll
     for (i32 m = 0; m < T::kValues; ++m) x[m] = source[m << T::kLogGroup];
     if constexpr (kIsAlone) tiles.prefetch_tile(number + gridDim.x);
-    T::transform(x, thread, shared, pass.roots + (static_cast<i64>(place.row) << kLogLength), last);
+    T::transform_to_residues(x, thread, shared, pass.roots + (static_cast<i64>(place.row) << kLogLength),
+                             last);
 #pragma unroll
-    for (i32 m = 0; m < T::kValues; ++m) target[m * step] = F::residue(x[m], last);
+    for (i32 m = 0; m < T::kValues; ++m) target[m * step] = x[m];
   }
 }
 

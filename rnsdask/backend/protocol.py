@@ -458,16 +458,20 @@ class Kernels(Protocol):
     def ntt(self, residues: Array, constants: TransformConstants, out: Array) -> None:
         """Transforms of (n, N) residues, as many of one length after another as there are, to `out`."""
 
-    @property
     def whole_ntt(
         self,
-    ) -> Callable[[Array, TransformConstants, NDArray[Any], bool, bool, Array], None] | None:
-        """Transforms as :meth:`ntt` with what comes before and after; None where passes do that.
+        residues: Array,
+        constants: TransformConstants,
+        twists: NDArray[Any],
+        is_inverse: bool,
+        is_reversed: bool,
+        out: Array,
+    ) -> None:
+        """Transforms as :meth:`ntt`, with what comes before and after.
 
-        Arguments are the residues, the constants, twists, whether the transform is inverse, whether the
-        order is reversed, and the result. Element k is multiplied by ``twists**k`` before, or after an
-        inverse transform. In reversed order values are where the bits of their numbers are reversed: the
-        results, or of an inverse transform the operands.
+        Element k is multiplied by ``twists**k`` before, or after an inverse transform; twists are 1, or roots
+        whose squares are the constants'. In reversed order values are where the bits of their numbers are
+        reversed: the results, or of an inverse transform the operands.
         """
 
     def cyclic_products(

@@ -81,12 +81,10 @@ def twists(
 
 
 @lru_cache(CACHED_SETS)
-def twist_factors(
-    moduli: Moduli, length: int, inverse: bool, exponents: tuple[int, ...] | None = None
-) -> TwiddleFactors:
+def twist_factors(moduli: Moduli, length: int, inverse: bool) -> TwiddleFactors:
     """Factors ``psi**i``, or ``psi**-i``, by the `twists` psi."""
     ones = (1,) * len(moduli)
-    return _factors(moduli, _roots(moduli, 2 * length, inverse, exponents), ones, ones, length, 1)
+    return _factors(moduli, _roots(moduli, 2 * length, inverse), ones, ones, length, 1)
 
 
 @lru_cache(CACHED_SETS)
@@ -131,18 +129,21 @@ def _factors(
 # Pairs of uint64 are Shoup's for 2**64, of any primes below it.
 
 
-def root_factors(roots: list[int], primes: list[int], length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+def root_factors(
+    roots: list[int], primes: list[int], length: int, dtype: np.dtype[Any], *, is_twisted: bool = False
+) -> NDArray[Any]:
     """Factors for transforms of a length, of roots of that order: shape (n, length, 2).
 
-    That at ``half + k`` is of the power k of a root of order ``2 half``, for every power of two ``half``.
+    That at ``half + k`` is of the power k of a root of order ``2 half``, for every power of two ``half``. For
+    twisted transforms roots are of twice the order, and it is of the power 2k + 1 of one of order ``4 half``.
     """
     values = np.zeros((len(primes), length), dtype=dtype)
-    if length > 1:
-        values[:, length // 2 :] = progressions([1] * len(primes), roots, length // 2, primes)
-    half = length // 4
+    half = length // 2
     while half > 0:
-        values[:, half : 2 * half] = values[:, 2 * half : 4 * half : 2]
-        half //= 2
+        squares = [root * root % p for root, p in zip(roots, primes, strict=True)]
+        of_half = ([1] * len(primes), roots) if not is_twisted else (roots, squares)
+        values[:, half : 2 * half] = progressions(*of_half, half, primes)
+        roots, half = squares, half // 2
     return _pairs(values, primes, dtype)
 
 

@@ -29,9 +29,6 @@ from rnsdask.rns.system import RNS
 # longer than their launch.
 _CPU_WORDS, _GPU_WORDS = 2**18, 2**24
 
-MOST_TAKEN = 2**30
-"""Most elements that are taken at a time, for CuPy's ``take`` is wrong beyond 2**31."""
-
 
 class Factors(Protocol):
     """Factors of the elements at (i, r) of a matrix of R columns: ``a**i * b**r * c**(i r)``."""
@@ -112,20 +109,11 @@ def _transform_last(
     exponents = None if convention is None else convention.exponents
     is_reversed = convention is not None and convention.is_reversed
     how = moduli, words.shape[-1], inverse, exponents
-    constants, kernels, out = transform_constants(*how), kernels_of(words), np.empty_like(words, order="C")
+    constants, out = transform_constants(*how), np.empty_like(words, order="C")
+    powers = twists(*how) if negacyclic else np.ones_like(constants.roots)
     lines, results = (array.reshape(len(moduli), -1) for array in (words, out))
-    if kernels.whole_ntt is not None:
-        powers = twists(*how) if negacyclic else np.ones_like(constants.roots)
-        kernels.whole_ntt(lines, constants, powers, inverse, is_reversed, results)
-        return out
-    if is_reversed and inverse:
-        lines = _reversed(words).reshape(lines.shape)
-    if negacyclic and not inverse:
-        lines = twisted(lines.reshape(words.shape), moduli, inverse, exponents).reshape(lines.shape)
-    kernels.ntt(lines, constants, results)
-    if negacyclic and inverse:
-        out = twisted(out, moduli, inverse, exponents)
-    return _reversed(out) if is_reversed and not inverse else out
+    kernels_of(words).whole_ntt(lines, constants, powers, inverse, is_reversed, results)
+    return out
 
 
 def contiguous(words: Array) -> Array:
@@ -133,11 +121,11 @@ def contiguous(words: Array) -> Array:
     return words if words.flags.c_contiguous else words.copy(order="C")
 
 
-def twisted(words: Array, moduli: Moduli, inverse: bool, exponents: tuple[int, ...] | None = None) -> Array:
+def twisted(words: Array, moduli: Moduli, inverse: bool) -> Array:
     """Multiply elements along the last axis, of length N, by powers of psi, of order 2N, or its inverse."""
     length = words.shape[-1]
     lines = words.reshape(len(moduli), -1, length, 1)
-    factors = twist_factors(moduli, length, inverse, exponents)
+    factors = twist_factors(moduli, length, inverse)
     return multiplied(lines, factors, 0, _product(moduli)).reshape(words.shape)
 
 
@@ -151,18 +139,6 @@ def twiddled(words: Array, moduli: Moduli, length: int, first: int, inverse: boo
 
 
 # ---- other orders -----------------------------------------------------------------------------------------
-
-
-def _reversed(words: Array) -> Array:
-    """Elements along the last axis, each where the bits of its place are reversed."""
-    length = words.shape[-1]
-    indices = np.asarray(reversed_bits(length), like=words)
-    out = np.empty_like(words, order="C")
-    lines, results = (array.reshape(-1, length) for array in (words, out))
-    step = max(1, MOST_TAKEN // length)
-    for first in range(0, len(lines), step):
-        results[first : first + step] = lines[first : first + step].take(indices, axis=1)
-    return out
 
 
 def placed(words: Array, axis: int, inverse: bool, negacyclic: bool, convention: Convention) -> Array:

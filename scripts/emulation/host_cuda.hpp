@@ -144,6 +144,11 @@ T __shfl_sync(unsigned, T x, unsigned from) {
 inline unsigned __ballot_sync(unsigned, bool bit) { return emulation::ballot(bit); }
 inline bool __any_sync(unsigned, bool bit) { return emulation::ballot(bit) != 0; }
 inline int __clzll(long long x) { return x == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(x)); }
+inline unsigned __brev(unsigned x) {
+  unsigned result = 0;
+  for (int k = 0; k < 32; ++k) result |= (x >> k & 1) << (31 - k);
+  return result;
+}
 inline unsigned long long __brevll(unsigned long long x) {
   unsigned long long result = 0;
   for (int k = 0; k < 64; ++k) result |= (x >> k & 1) << (63 - k);

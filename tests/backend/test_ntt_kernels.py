@@ -91,6 +91,34 @@ def test_transforms_modulo_long_primes_are_those_of_the_cpu(
         compare_long_primes(moduli, 2**log_length, runs, rng)
 
 
+def compare_conventions(
+    moduli: ModuliSet | WideModuli, length: int, runs: int, rng: np.random.Generator
+) -> None:
+    """Negacyclic transforms, and both orders, on a GPU with those of the CPU."""
+    import cupy
+
+    words = drawn(rng, moduli, length * runs)
+    for is_inverse in (False, True):
+        constants, psi = transform_constants(moduli, length, is_inverse), twists(moduli, length, is_inverse)
+        for powers, is_reversed in ((psi, False), (psi, True), (np.ones_like(psi), True)):
+            x, found = in_wider_rows(words, cupy), in_wider_rows(np.empty_like(words), cupy)
+            how, expected = (constants, powers, is_inverse, is_reversed), np.empty_like(words)
+            cpu.whole_ntt(words, *how, expected)
+            kernels_of(found).whole_ntt(x, *how, found)
+            np.testing.assert_array_equal(found.get(), expected)
+            np.testing.assert_array_equal(x.get(), words)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("log_length", range(22))
+def test_twists_and_orders_are_those_of_the_cpu(log_length: int, rng: np.random.Generator) -> None:
+    for moduli, runs in zip(WIDE_SETS, (100 if log_length <= 14 else 9, 3, 1, 1), strict=True):
+        compare_conventions(moduli, 2**log_length, runs, rng)
+    if log_length < 20:
+        for moduli, runs in zip(SETS, (1, 3, 2 if log_length > 14 else 67), strict=True):
+            compare_conventions(moduli, 2**log_length, runs, rng)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("length", [2**21, 2**22, 2**23, 2**25])
 def test_long_transforms_of_the_cpu(length: int, rng: np.random.Generator) -> None:
@@ -162,6 +190,8 @@ def test_all_ways_to_cut_a_transform(
     monkeypatch.setattr(ntt, "BETWEEN", 2 * length)  # three runs of four rows are done in several parts
     for long_primes in WIDE_SETS:
         compare_long_primes(long_primes, length, 3, rng)
+        compare_conventions(long_primes, length, 3, rng)
+    compare_conventions(moduli, length, 3, rng)
     words, other = drawn(rng, moduli, 3 * length), drawn(rng, moduli, 3 * length)
     for inverse in (False, True):
         constants = transform_constants(moduli, length, inverse)

@@ -13,8 +13,6 @@ from conftest import Processor
 from oracles import homomorphic
 
 import rnsdask as rd
-from rnsdask.backend import cpu
-from rnsdask.fields import ntt
 
 PRIMES = [576460752303415297, 1152921504606830593, 2**64 - 2**32 + 1, 65537]  # of 59, 60, 64 and 17 bits
 NARROW = [65537, 786433, 2013265921]
@@ -46,18 +44,12 @@ def drawn(fields: rd.PrimeFields, shape: tuple[int, ...], seed: int, processor: 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("primes", [PRIMES, NARROW], ids=["uint64", "uint32"])
 @pytest.mark.parametrize("length", [2, 8, 64])
-@pytest.mark.parametrize("in_passes", [False, True])
 def test_transforms_of_libraries(
     library: str,
     primes: list[int],
     length: int,
-    in_passes: bool,
     on_each_processor: Processor,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if in_passes:  # as on GPUs: twists, transforms and orders, of few lines at a time
-        monkeypatch.setattr(cpu, "whole_ntt", None)
-        monkeypatch.setattr(ntt, "MOST_TAKEN", 2 * length)
     transform, root_of = LIBRARIES[library]
     fields = rd.PrimeFields(primes)
     if root_of is None:

@@ -1,7 +1,9 @@
 // Butterflies of number-theoretic transforms modulo a prime p, by decimation in frequency: a and b become
 // |a + b| and |(a - b) w|, where w is a power of a root of unity.
 //
-// A field brings the types of its words, of factors with what multiplies by them, and of moduli.
+// A field brings the types of its words, of factors with what multiplies by them, and of moduli. Where
+// `kLimit` is above 1, values below that many p may wait for their reduction (wide_ntt.cuh). `kSplits` says
+// whether cyclic transforms are quicker by decimation in time.
 #pragma once
 
 #include "modular.cuh"
@@ -10,6 +12,8 @@ namespace rns {
 
 // Modulo p < 2^31, where every value is below 2 p < 2^32, so that 32 bits hold it.
 struct NarrowField {
+  static constexpr i32 kLimit = 1;
+  static constexpr bool kSplits = false;
   typedef u32 Word;
   typedef Factor Pair;
   typedef Modulus Base;
@@ -65,6 +69,8 @@ struct NarrowField {
 // Modulo an odd p < 2^32, in 32 bits: products by P. Montgomery, "Modular multiplication without trial
 // division", Math. Comp. 44, 1985. A factor is |w 2^32| and that times the inverse of p modulo 2^32.
 struct MontgomeryField {
+  static constexpr i32 kLimit = 1;
+  static constexpr bool kSplits = false;
   typedef u32 Word;
   typedef Factor Pair;
   typedef Modulus Base;

@@ -1,4 +1,4 @@
-"""Copies of arrays on a GPU: into others, transposed, or with zeros after them."""
+"""Copies of arrays on a GPU: into others, transposed, in bit-reversed order, or with zeros after them."""
 
 from collections.abc import Sequence
 
@@ -24,6 +24,19 @@ def transpose(matrix: Array, out: Array) -> None:
     launching.launch(
         "transpose", f"transpose_{8 * matrix.dtype.itemsize}", BLOCK * tiles, (matrix, *size, out)
     )
+
+
+LEAST_REVERSED = 10
+"""The logarithm of the least length of runs that :func:`reverse_runs` takes."""
+
+
+def reverse_runs(x: Array, log_length: int, out: Array) -> None:
+    """Copy runs of words, one after another in rows (n, N), each in bit-reversed order, to other memory."""
+    rows, count = x.shape
+    sizes = np.int64(rows), np.int64(count >> log_length), np.int32(log_length)
+    arguments = x, row_stride(x), *sizes, out, row_stride(out)
+    name, tiles = f"reverse_runs_{8 * x.itemsize}", rows * count >> LEAST_REVERSED
+    launching.launch("bit_reversal", name, BLOCK * tiles, arguments)
 
 
 _MOST_PITCH = 2**31 - 1

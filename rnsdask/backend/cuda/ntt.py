@@ -6,17 +6,20 @@ pass and kind of prime, words of 4 or 8 bytes, at first use.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from rnsdask.backend.cuda import launching, ntt_tables
 from rnsdask.backend.cuda.arithmetic import apply
+from rnsdask.backend.cuda.copies import reverse_runs
 from rnsdask.backend.cuda.launching import Parameter, row_stride
 from rnsdask.backend.cuda.layout import FLOW, PASS
 from rnsdask.backend.cuda.ntt_shapes import Shape, matrix_shape, overlapped, row_shape
+from rnsdask.backend.cuda.ntt_tables import Twist, Twists
 from rnsdask.backend.cuda.variants import overlapped_options, transform_options
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import TransformConstants
@@ -91,10 +94,13 @@ def cut_product(log_length: int) -> list[int]:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Some of the rows of residues, and the tables for them."""
+    """Some of the rows of residues, and the tables for them; `twists` are None if there is no twist."""
 
     constants: TransformConstants
     rows: slice
+    twists: Twists = None
+    twist: Twist = Twist.NONE
+    is_inverse: bool = False
 
     @property
     def field(self) -> str:
@@ -112,13 +118,19 @@ class _Rows:
         return matrix_shape(log_length, log_width, most, self.word)
 
     def parameter(
-        self, x: Array, out: Array, shape: Shape, tiles: int, tables: dict[str, Array], **fields: int
+        self,
+        x: Array,
+        out: Array,
+        shape: Shape,
+        tiles: int,
+        tables: dict[str, Array],
+        is_twisted: bool = False,
+        **fields: int,
     ) -> Parameter:
-        """Parameter of a pass with `tiles` tiles a row; `tables` are of all rows."""
-        device = cupy.cuda.runtime.getDevice()
+        """Parameter of a pass with `tiles` tiles a row, twisted or not; `tables` are of all rows."""
         tables = {
-            "moduli": ntt_tables.moduli_on(self.constants, device),
-            "roots": ntt_tables.roots_on(self.constants, shape.length, device),
+            "moduli": ntt_tables.moduli_on(self.constants, cupy.cuda.runtime.getDevice()),
+            "roots": self.roots(shape.length, is_twisted),
             **tables,
         }
         parameter = Parameter(
@@ -138,10 +150,17 @@ class _Rows:
     def scales(self) -> dict[str, Array]:
         return {"scales": ntt_tables.scales_on(self.constants, cupy.cuda.runtime.getDevice())}
 
-    def powers(self, log_matrix: int) -> tuple[Array, Array, int]:
-        """Tables of powers of a matrix's root, and the logarithm of the first one's length."""
-        low, high = ntt_tables.powers_on(self.constants, log_matrix, cupy.cuda.runtime.getDevice())
-        return low, high, ntt_tables.split(log_matrix)
+    def roots(self, log_length: int, is_twisted: bool) -> Array:
+        """Factors of a tile."""
+        twists = self.twists if is_twisted else None
+        return ntt_tables.roots_on(self.constants, log_length, cupy.cuda.runtime.getDevice(), twists)
+
+    def powers(self, log_matrix: int) -> tuple[dict[str, Array], dict[str, int]]:
+        """Tables of powers of a matrix's root, and the logarithms of their lengths."""
+        device = cupy.cuda.runtime.getDevice()
+        low, high, log_split = ntt_tables.powers_on(self.constants, log_matrix, device, self.twists)
+        log_high = log_matrix + (self.twists is not None) - log_split
+        return {"low": low, "high": high}, {"log_split": log_split, "log_high": log_high}
 
     def launch(
         self,
@@ -151,6 +170,7 @@ class _Rows:
         parameter: Parameter,
         *arguments: Any,
         strides: bool = True,
+        reversed_: int = 0,
     ) -> None:
         threads = int(parameter.fields["rows"]) * int(parameter.fields["tiles"]) * shape.block
         launching.launch(
@@ -161,19 +181,25 @@ class _Rows:
             block=shape.block,
             shared=shape.shared,
             strides=strides and self.word == 4,  # words of 8 bytes take more registers
-            defines=transform_options(shape, self.field),
+            defines=transform_options(shape, self.field, self.twist.value, reversed_),
         )
 
-    def transform_rows(self, x: Array, out: Array, log_length: int, scaled: bool) -> None:
+    def transform_rows(
+        self, x: Array, out: Array, log_length: int, scaled: bool, is_reversed: bool = False
+    ) -> None:
         """Transforms that are one after another in each row, in one pass."""
         shape = row_shape(log_length, self.word)
         transforms = out.shape[1] >> log_length
         tables = self.scales() if scaled else {}
-        parameter = self.parameter(x, out, shape, -(-transforms // shape.slots), tables)
+        parameter = self.parameter(
+            x, out, shape, -(-transforms // shape.slots), tables, self.twists is not None
+        )
         is_long, processors = log_length >= _LONG_ROW, launching.processors(cupy.cuda.runtime.getDevice())
         log_ahead = log_length + self.word // 8 - _LONG_ROW  # by the bytes of a transform
-        arguments = np.int64(transforms), np.uint32(processors >> log_ahead if is_long else 0)
-        self.launch("ntt_rows", "ntt_rows", shape, parameter, *arguments, strides=not is_long)
+        ahead = np.uint32(processors >> log_ahead if is_long else 0)
+        reversed_ = is_reversed and (2 if self.is_inverse else 1)
+        how: dict[str, Any] = {"strides": not is_long, "reversed_": reversed_}
+        self.launch("ntt_rows", "ntt_rows", shape, parameter, np.int64(transforms), ahead, **how)
 
     def transform_columns(
         self,
@@ -188,19 +214,19 @@ class _Rows:
         """Columns of matrices of 2**log_length rows and 2**log_rest columns, and the powers between."""
         shape = self.matrix_shape(log_length, log_rest)
         log_matrix = log_length + log_rest
-        device = cupy.cuda.runtime.getDevice()
-        low, high, split = self.powers(log_matrix)
-        within = ntt_tables.within_on(self.constants, log_matrix, shape, device)
-        tables = {"low": low, "high": high, "within": within, **(self.scales() if scaled else {})}
+        powers, logs = self.powers(log_matrix)
+        how = shape, cupy.cuda.runtime.getDevice(), self.twists, self.twist
+        within = ntt_tables.within_on(self.constants, log_matrix, *how)
+        tables = {**powers, "within": within, **(self.scales() if scaled else {})}
         parameter = self.parameter(
             x,
             out,
             shape,
             out.shape[1] >> (log_length + shape.columns),
             tables,
+            self.twist is Twist.BEFORE,
             log_rest=log_rest,
-            log_split=split,
-            log_high=log_matrix - split,
+            **logs,
         )
         self.launch("ntt_columns", "ntt_columns_backward" if backward else "ntt_columns", shape, parameter)
 
@@ -209,7 +235,8 @@ class _Rows:
         log_whole = self.constants.length.bit_length() - 1
         shape = self.matrix_shape(log_length, log_whole - log_length - log_between)
         tiles = out.shape[1] >> (log_length + shape.columns)
-        parameter = self.parameter(x, out, shape, tiles, {}, log_length=log_whole, log_rest=log_between)
+        how: dict[str, int] = {"log_length": log_whole, "log_rest": log_between}
+        parameter = self.parameter(x, out, shape, tiles, {}, self.twist is Twist.AFTER, **how)
         self.launch("ntt_turned", "ntt_turned", shape, parameter)
 
     def transform_overlapped(
@@ -217,17 +244,15 @@ class _Rows:
     ) -> None:
         """The last two passes in one launch: matrices, 2**log_outer for each transform."""
         shape = overlapped(log_matrix, self.word)
-        low, high, split = self.powers(log_matrix)
-        tables = {"low": low, "high": high, **(self.scales() if scaled else {})}
+        powers, logs = self.powers(log_matrix)
+        tables = {**powers, **(self.scales() if scaled else {})}
         tiles = out.shape[1] >> shape.tile
-        parameter = self.parameter(
-            x, out, shape.first, tiles, tables, log_split=split, log_high=log_matrix - split
-        )
+        parameter = self.parameter(x, out, shape.first, tiles, tables, self.twist is Twist.BEFORE, **logs)
         device = cupy.cuda.runtime.getDevice()
         blocks = launching.processors(device) * shape.first.blocks
         unit = shape.first.length if log_outer else log_matrix - shape.tile
         log_group, groups, lag, ring = _groups(tiles * len(out), blocks, shape.tile + self.word // 8, unit)
-        last_roots = ntt_tables.roots_on(self.constants, shape.last_length, device)
+        last_roots = self.roots(shape.last_length, self.twist is Twist.AFTER)
         flow = Parameter(
             FLOW,
             between=cupy.empty(ring << log_group + shape.tile, dtype=out.dtype),
@@ -246,26 +271,58 @@ class _Rows:
             (parameter, flow),
             block=shape.first.block,
             shared=shape.shared,
-            defines=overlapped_options(shape, self.field),
+            defines=overlapped_options(shape, self.field, self.twist.value),
         )
 
 
 def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
-    log_length, word = constants.length.bit_length() - 1, constants.roots.itemsize
-    is_scaled = bool((constants.scales != 1).any())
+    whole_ntt(residues, constants, np.ones_like(constants.roots), False, False, out)
+
+
+def whole_ntt(
+    residues: Array,
+    constants: TransformConstants,
+    twists: NDArray[Any],
+    is_inverse: bool,
+    is_reversed: bool,
+    out: Array,
+) -> None:
+    log_length = constants.length.bit_length() - 1
     if log_length == 0:
         out[...] = residues
         return
-    if log_length <= longest_row(word):
-        _Rows(constants, slice(None)).transform_rows(residues, out, log_length, is_scaled)
+    passes = _Rows(constants, slice(None), is_inverse=is_inverse)
+    if (twists != 1).any():
+        twist = Twist.AFTER if is_inverse else Twist.BEFORE
+        passes = replace(passes, twists=tuple(twists.tolist()), twist=twist)
+    if log_length <= longest_row(constants.roots.itemsize):
+        passes.transform_rows(residues, out, log_length, _is_scaled(constants), is_reversed)
         return
+    other = cupy.empty(out.shape, dtype=out.dtype) if is_reversed else out
+    if is_reversed and is_inverse:
+        reverse_runs(residues, log_length, other)
+        _transform_in_passes(passes, other, out)
+        return
+    _transform_in_passes(passes, residues, other)
+    if is_reversed:
+        reverse_runs(other, log_length, out)
+
+
+def _is_scaled(constants: TransformConstants) -> bool:
+    return bool((constants.scales != 1).any())
+
+
+def _transform_in_passes(passes: _Rows, residues: Array, out: Array) -> None:
+    """Transforms that no tile holds."""
+    constants = passes.constants
+    log_length, is_scaled = constants.length.bit_length() - 1, _is_scaled(constants)
     log_matrix = overlapped_matrix(log_length)
     if log_matrix == log_length:
-        _Rows(constants, slice(None)).transform_overlapped(residues, out, log_matrix, 0, scaled=is_scaled)
+        passes.transform_overlapped(residues, out, log_matrix, 0, scaled=is_scaled)
         return
-    lengths = [log_length - log_matrix, log_matrix] if log_matrix else cut_length(log_length, word)
+    lengths = [log_length - log_matrix, log_matrix] if log_matrix else cut_length(log_length, passes.word)
     for rows, columns in _parts(out.shape, constants.length):
-        of_rows, source, target = _Rows(constants, rows), residues[rows, columns], out[rows, columns]
+        of_rows, source, target = replace(passes, rows=rows), residues[rows, columns], out[rows, columns]
         between = cupy.empty(target.shape, dtype=target.dtype)
         log_rest = log_length
         for k, log_pass in enumerate(lengths[:-1]):
@@ -273,13 +330,12 @@ def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
             of_rows.transform_columns(
                 between if k else source, between, log_pass, log_rest, scaled=is_scaled and k == 0
             )
+            if passes.twist is Twist.BEFORE:  # what is left are cyclic transforms
+                of_rows = replace(of_rows, twists=None, twist=Twist.NONE)
         if log_matrix:
             of_rows.transform_overlapped(between, target, log_matrix, lengths[0], scaled=False)
             continue
         of_rows.transform_turned(between, target, lengths[-1], sum(lengths[1:-1]))
-
-
-whole_ntt = None
 
 
 def cyclic_products(

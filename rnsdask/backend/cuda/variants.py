@@ -65,9 +65,11 @@ def fermat_options(bits: int, side: int, radix: Sequence[int], digits: int) -> D
 # ---- transforms --------------------------------------------------------------------------------------------
 
 
-def transform_options(shape: Shape, field: str) -> Defines:
+def transform_options(shape: Shape, field: str, twist: int = 0, reversed_: int = 0) -> Defines:
     """Compiler options for a tile of transforms modulo primes, by the class of their arithmetic."""
     return (
+        *((f"-DRNS_TWIST={twist}",) if twist else ()),
+        *((f"-DRNS_REVERSED={reversed_}",) if reversed_ else ()),
         f"-DRNS_FIELD={field}",
         f"-DRNS_LOG_LENGTH={shape.length}",
         f"-DRNS_LOG_COLUMNS={shape.columns}",
@@ -77,23 +79,36 @@ def transform_options(shape: Shape, field: str) -> Defines:
     )
 
 
-def overlapped_options(shape: Overlapped, field: str) -> Defines:
+def overlapped_options(shape: Overlapped, field: str, twist: int = 0) -> Defines:
     """Compiler options for two passes of transforms in one launch."""
-    return *transform_options(shape.first, field), f"-DRNS_LAST_LENGTH={shape.last_length}"
+    return *transform_options(shape.first, field, twist), f"-DRNS_LAST_LENGTH={shape.last_length}"
 
 
 _SHARED = 99 * 1024
 """Bytes of shared memory that a block of every GPU from sm_80 on may ask for."""
 
-FIELDS = {"NarrowField": 4, "MontgomeryField": 4, "LazyWideField": 8}
+FIELDS = {"NarrowField": 4, "MontgomeryField": 4, "LooseWideField": 8}
 """Arithmetic of common transforms, and bytes of a word."""
 
 _NARROW = tuple(field for field, word in FIELDS.items() if word == 4)
+
+_TWISTED = {"NarrowField": 4, "LooseWideField": 8}
+"""Arithmetic of common negacyclic transforms."""
 
 
 def _row_variants(longest: int, fields: Sequence[str]) -> tuple[Defines, ...]:
     logs = range(1, longest + 1)
     return tuple(transform_options(row_shape(log, FIELDS[field]), field) for field in fields for log in logs)
+
+
+def _twisted_row_variants() -> tuple[Defines, ...]:
+    return tuple(
+        transform_options(row_shape(log, word), field, twist, reversed_)
+        for field, word in _TWISTED.items()
+        for log in range(10, 15)
+        for twist in (1, 2)
+        for reversed_ in (0, twist)
+    )
 
 
 def _matrix_variants(shortest: int) -> tuple[Defines, ...]:
@@ -236,12 +251,20 @@ VARIANTS: dict[str, tuple[Defines, ...]] = {
     "int8_tiles": (int8_options(1), int8_options(2)),
     "limbs": tuple(map(limb_options, _LIMBS)),
     "ntt_columns": _matrix_variants(7),
-    "ntt_overlapped": tuple(
-        overlapped_options(overlapped(log, word), field)
-        for field, word in FIELDS.items()
-        for log in range(15, 21)
+    "ntt_overlapped": (
+        *(
+            overlapped_options(overlapped(log, word), field)
+            for field, word in FIELDS.items()
+            for log in range(15, 21)
+        ),
+        *(
+            overlapped_options(overlapped(log, word), field, twist)
+            for field, word in _TWISTED.items()
+            for log in range(15, 18)
+            for twist in (1, 2)
+        ),
     ),
-    "ntt_rows": _row_variants(14, tuple(FIELDS)),
+    "ntt_rows": (*_row_variants(14, tuple(FIELDS)), *_twisted_row_variants()),
     "ntt_turned": _matrix_variants(8),
     "positional_karatsuba": tuple(map(halves_options, (80, *_LONG[1:], *_LONGER[:2]))),
     "positional_modular": tuple(map(limb_options, (0, 1, 2, 4, 8, 9, 16, 32, 64, 128))),

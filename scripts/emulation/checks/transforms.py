@@ -1,5 +1,6 @@
 """Number-theoretic transforms, in one pass and in several, and the products that they are for."""
 
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -8,7 +9,7 @@ import numpy as np
 from emulation.checks import Place, check, not_by_ptx, words
 from rnsdask.backend.cuda import launching, ntt, ntt_shapes
 from rnsdask.backend.cuda.ntt_shapes import Shape
-from rnsdask.constants import transform_constants
+from rnsdask.constants import transform_constants, twists
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.primes import primes_below
 from rnsdask.core.wide_moduli import WideModuli
@@ -99,6 +100,62 @@ def wide_transformed(kernels: Any, place: Place, log: int, runs: int) -> list[An
             out = place(np.empty_like(x))
             kernels.ntt(x, transform_constants(moduli, 2**log, inverse), out)
             results.append(out)
+    return results
+
+
+def conventions(kernels: Any, place: Place, log: int, runs: int) -> list[Any]:
+    """Negacyclic transforms modulo primes of each arithmetic, forward and back, in either order."""
+    results = []
+    for moduli in (*SETS, *WIDE_SETS):
+        if isinstance(moduli, WideModuli):
+            x = wide_words(moduli, runs << log, 29)
+        else:
+            x = words(len(moduli), runs << log, 29) % np.array(list(moduli), np.uint32)[:, None]
+        for inverse in (False, True):
+            constants, psi = transform_constants(moduli, 1 << log, inverse), twists(moduli, 1 << log, inverse)
+            for powers, is_reversed in ((psi, False), (psi, True), (np.ones_like(psi), True)):
+                out = place(np.empty_like(x))
+                kernels.whole_ntt(place(x), constants, powers, inverse, is_reversed, out)
+                results.append(out)
+    return results
+
+
+@check
+def conventions_in_one_pass(kernels: Any, place: Place) -> list[Any]:
+    return [
+        r
+        for log, runs in ((0, 2), (1, 3), (4, 2), (7, 3), (9, 1))
+        for r in conventions(kernels, place, log, runs)
+    ]
+
+
+@check
+def conventions_in_passes(kernels: Any, place: Place) -> list[Any]:
+    results = []
+    for lengths in ([5, 5], [3, 3, 4]):
+        cut = {
+            "longest_row": lambda _: 1,
+            "cut_length": lambda *_, cut=lengths: cut,
+            "BETWEEN": 2 << sum(lengths),
+        }
+        with patch.multiple(ntt, **cut):
+            results += conventions(kernels, place, sum(lengths), 2)
+    return results
+
+
+@check
+@not_by_ptx("what one block tells another")
+def conventions_in_one_launch(kernels: Any, place: Place) -> list[Any]:
+    results = []
+    for log, matrix in ((10, 10), (11, 8)):
+        cut = {"longest_row": lambda _: 4, "_OVERLAPPED": {log: matrix}, "BETWEEN": 2 ** (log + 1)}
+        large = patch.object(launching, "is_hopper", lambda _: True)
+        cache = patch.object(launching, "cache_bytes", lambda _: 2**26)
+        shapes = {8: Shape(4, 3, 3, 4), 10: Shape(5, 3, 3, 5)}
+        tiles = patch.dict(ntt_shapes._OVERLAPPED, shapes)
+        wide = patch.dict(ntt_shapes._WIDE_OVERLAPPED, {log: replace(s, word=8) for log, s in shapes.items()})
+        with patch.multiple(ntt, **cut, _groups=few_tiles), large, cache, tiles, wide:
+            results += conventions(kernels, place, log, 2)
     return results
 
 
