@@ -66,6 +66,12 @@ _OWN_BLOCKS = 7
 """Block columns beside the group: a panel, and those with which the next one is found and written. Two panels
 that are read take fewer."""
 
+_GPU_BLOCK_BYTES, _GPU_THREADS = 2**29, 2
+"""For a GPU, bytes of a block column at most, and threads: few, so that its memory has room for large groups.
+
+A task takes 2 ms or more in Python, and narrower blocks are more tasks.
+"""
+
 
 @dataclass(frozen=True)
 class Elimination:
@@ -102,7 +108,8 @@ class Elimination:
     def group_for(self, place: Process) -> int:
         """Return the most block columns of a group with which the job fits into the memory of a process."""
         counts = range(self.layout.panels, 0, -1)
-        for threads in range(place.threads, 0, -1):
+        most = place.threads if place.device is None else min(place.threads, _GPU_THREADS)
+        for threads in range(most, 0, -1):
             found = next((g for g in counts if place.fits(self.work(g), threads)), 0)
             if found >= min(threads, self.layout.panels):
                 # Groups that are whole stored chunks read these once.
@@ -127,7 +134,8 @@ class Elimination:
     def work_in_memory(self) -> Work:
         """The job without a working store."""
         infos = [info for info in (self.layout.info, self.layout.right) if info is not None]
-        return work_in_blocks(self.operation, infos, self.layout.width)
+        width = min(self.layout.width, _width_in_memory(self.layout.info))
+        return work_in_blocks(self.operation, infos, width)
 
     def places(self, output: store.Output) -> list[str]:
         """Paths of the working store of an output."""
@@ -163,11 +171,19 @@ def prepare(
         if right.system != infos[0].system or len(sides) > 2 or sides[0] != shape[0] or 0 in sides:
             return None
     longest = min(infos[0].chunks[1], shape[1])
-    width = least_width(longest) if backend == "cpu" else width_of_blocks(words, longest)
+    width = (
+        least_width(longest) if backend == "cpu" else width_of_blocks(words, longest, nbytes=_GPU_BLOCK_BYTES)
+    )
     layout = Layout(infos[0], width, operation not in ("det", "rank"), right)
     inputs = {str(position): info for position, info in enumerate(infos)}
     job = job_hash(operation, inputs, **parameters)
     return Elimination(operation, tuple(sources), layout, backend, unique, job)
+
+
+def _width_in_memory(info: store.StoreInfo) -> int:
+    """Columns of a block of a matrix that is computed without a working store."""
+    rows, columns = info.shape
+    return width_of_blocks((info.system.words32, rows, columns), min(info.chunks[1], columns))
 
 
 def output_of(elimination: Elimination, path: str | None, **mode: bool) -> store.Output | None:

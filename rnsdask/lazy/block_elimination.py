@@ -100,19 +100,19 @@ def _chunk_bytes() -> int:
     return int(parse_bytes(dask.config.get("array.chunk-size")))
 
 
-def _most_columns(shape: tuple[int, int, int]) -> int:
-    """Columns of a matrix (words of 32 bits, rows, columns) that fit Dask's ``array.chunk-size``."""
-    return _chunk_bytes() // (shape[0] * shape[1] * RESIDUE_DTYPE.itemsize)
+def _most_columns(shape: tuple[int, int, int], nbytes: int) -> int:
+    """Columns of a matrix (words of 32 bits, rows, columns) that fit so many bytes."""
+    return nbytes // (shape[0] * shape[1] * RESIDUE_DTYPE.itemsize)
 
 
-def width_of_blocks(shape: tuple[int, int, int], longest: int) -> int:
+def width_of_blocks(shape: tuple[int, int, int], longest: int, nbytes: int | None = None) -> int:
     """Columns of a block of a matrix (words of 32 bits, rows, columns) in chunks of up to `longest` columns.
 
-    Blocks fit Dask's ``array.chunk-size``, and are as many as keep threads busy, but are 256 columns wide at
-    least. Chunks are cut into equal parts, or joined.
+    Blocks fit Dask's ``array.chunk-size``, or so many bytes, and are as many as keep threads busy, but are
+    256 columns wide at least. Chunks are cut into equal parts, or joined.
     """
-    columns = shape[2]
-    width = max(min(_most_columns(shape), columns // _BLOCKS), min(LEAST_COLUMNS, columns))
+    columns, most = shape[2], _most_columns(shape, _chunk_bytes() if nbytes is None else nbytes)
+    width = max(min(most, columns // _BLOCKS), min(LEAST_COLUMNS, columns))
     return width // longest * longest if longest <= width else -(-longest // -(-longest // width))
 
 
@@ -132,7 +132,7 @@ def in_block_columns(words: da.Array) -> da.Array:
     columns = shape[2]
     if not columns:
         return rechunk(words, {0: -1, 1: -1, 2: -1})
-    lengths, most = words.chunks[-1], _most_columns(shape)
+    lengths, most = words.chunks[-1], _most_columns(shape, _chunk_bytes())
     least = min(LEAST_COLUMNS, max(most, 1))
     if words.numblocks[1] == 1 and least <= min(lengths[:-1], default=columns) and max(lengths) <= most:
         return words

@@ -318,6 +318,20 @@ def test_without_room_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rd.open_zarr("o").to_ints().tolist() == expected["rref"]
 
 
+@pytest.mark.parametrize(("rows", "free"), [(60_000, 7.2e9), (100_000, 20e9)])
+def test_a_gpu_with_half_the_memory_of_a_matrix_takes_few_groups(
+    rows: int, free: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(block_elimination, "LEAST_COLUMNS", 256)
+    info = store.create("m", rd.PrimeFields([2**31 - 1]), (rows, rows), chunks=(rows, rows // 25)).info
+    prepared = job.prepare("rank", [Source("m", info)], "cuda", {})
+    assert prepared is not None
+    group = prepared.group_for(memory_plan.Place("a GPU", 8, 2**37, int(free)))
+    panels = prepared.layout.panels
+    assert panels <= 75
+    assert panels <= 7 * group
+
+
 @pytest.mark.usefixtures("stores")
 def test_damaged_and_strange_checkpoints() -> None:
     expected = as_json("rank", "x")["values"]

@@ -134,9 +134,7 @@ def test_workers_share_the_work_where_exchanges_cost_less(
     assert not one_task.fits_one_task(Footprint(1, 0), exchanges, words)
 
 
-def test_one_of_several_workers_eliminates_what_is_quick(
-    room: Room, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_of_several_workers_eliminates_what_is_quick(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_elimination, "is_small", lambda *_, **__: False)
     monkeypatch.setattr(one_task, "active_client", lambda: SimpleNamespace(asynchronous=False))
     monkeypatch.setattr(one_task, "workers_of", lambda _: dict.fromkeys(range(2)))
