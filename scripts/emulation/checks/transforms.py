@@ -7,6 +7,7 @@ from unittest.mock import patch
 import numpy as np
 
 from emulation.checks import Place, check, not_by_ptx, words
+from rnsdask.backend import padded
 from rnsdask.backend.cuda import launching, ntt, ntt_shapes
 from rnsdask.backend.cuda.ntt_shapes import Shape
 from rnsdask.constants import transform_constants, twists
@@ -202,7 +203,8 @@ def transformed_products(kernels: Any, place: Place) -> list[Any]:
     for x_rows, y_rows, count in ((40, 40, 3), (130, 70, 2), (9, 200, 5)):
         x, y = place(words(x_rows, count, 20)), place(words(y_rows, count, 21))
         x[:, -1] = 2**32 - 1
-        with patch.object(transforms, "kernels_of", lambda _: kernels):
+        as_given = {"kernels_of": lambda _: kernels, "padded": lambda a, shape: place(padded(a, shape))}
+        with patch.multiple(transforms, **as_given):
             pairs = (x, y), (x, y[:, :1]), (x, x)
             results += [transforms.transformed_product(*pair, count) for pair in pairs]
     return results
