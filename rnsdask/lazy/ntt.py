@@ -223,7 +223,7 @@ def _exponent_of(root: int, own: int, order: int, p: int) -> int:
     if not (0 < root < p and (pow(root, order // 2, p) == p - 1 if order > 1 else root == 1)):
         raise ValueError(
             f"root {abbreviate(root)} is not a primitive root of unity of order {order} modulo "
-            f"{abbreviate(p)}; f.system.roots({order}) has one for each field"
+            f"{abbreviate(p)}; one is {own}, which is taken where none is given"
         )
     return logarithm_of_root(root, own, order, p)
 

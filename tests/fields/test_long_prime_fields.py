@@ -63,6 +63,23 @@ def test_arithmetic_is_flints(p: int, on_each_processor: Processor) -> None:
     assert z.prod() == math.prod(nonzero) % p
 
 
+@pytest.mark.parametrize("shape", [(200_003,), (3, 70_001), (70_001, 3), (400, 401), (2, 3, 30_000)])
+def test_long_sums_along_axes(
+    shape: tuple[int, ...], on_each_processor: Processor, rng: np.random.Generator
+) -> None:
+    """Add words near the primes, in any order in memory."""
+    fields = rd.PrimeFields([GREATEST, 2**61 - 1])
+    words = np.stack([np.uint64(p - 1) - rng.integers(0, 9, shape, dtype=np.uint64) for p in fields.primes])
+    turned = np.ascontiguousarray(words.T).T
+    every, exact = tuple(range(len(shape))), words.astype(object)
+    for axes in (every, every[:2], *((axis,) for axis in every)):
+        sums = [x.sum(axis=axes, keepdims=True) % p for x, p in zip(exact, fields.primes, strict=True)]
+        for array in (words, turned):
+            x = rd.FieldArray(on_each_processor.xp.asarray(array), fields)
+            found = x.sum(axis=axes, keepdims=True).words
+            np.testing.assert_array_equal(host(found), np.array(sums, dtype=np.uint64))
+
+
 def test_words_are_of_64_bits_if_one_prime_needs_them() -> None:
     assert rd.PrimeFields([2**32 - 5, 2]).word_dtype == np.uint32
     assert isinstance(MIXED, rd.PrimeFields)
