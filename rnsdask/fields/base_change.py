@@ -19,6 +19,10 @@ from rnsdask.fields.system import PrimeFields, fields_of
 # Words that are rescaled at a time: on a CPU they stay in its cache, on a GPU they take longer than a launch.
 _CPU_WORDS, _GPU_WORDS = 2**17, 2**26
 
+# The same of base extension by digits, whose steps grow with the square of the primes: up to how many it is
+# quicker than limbs, on a CPU and for words of 64 bits.
+_DIGIT_WORDS, _MOST_DIGITS = 2**15, 12
+
 
 @lru_cache(CACHED_SETS)
 def some_fields(primes: tuple[int, ...]) -> PrimeFields:
@@ -85,6 +89,38 @@ def base_extend(words: Array, fields: PrimeFields, offset: int, system: PrimeFie
         if offset:
             matrix = system.apply(rows.add, matrix, system.column(offset))
         others = some_fields(tuple(fields.primes[i] for i in new))
-        found = others.words_of_limbs(system.limbs_of(matrix), False, int)
+        has_few = system.word_dtype == np.uint64 and system.rows <= _MOST_DIGITS
+        if has_few and isinstance(matrix, np.ndarray):
+            found = _extend_by_digits(matrix, others, system)
+        else:
+            found = others.words_of_limbs(system.limbs_of(matrix), False, int)
         out[new] = others.apply(rows.subtract, found, others.column(offset)) if offset else found
     return out.reshape(fields.rows, *words.shape[1:])
+
+
+def _extend_by_digits(words: Array, others: PrimeFields, system: PrimeFields) -> Array:
+    """Elements (m, N) of other fields of the integers from 0 to M - 1, by their digits of mixed radix.
+
+    The digits are the remainders of divisions by one prime after another (N. Szabó and R. Tanaka, "Residue
+    Arithmetic and Its Applications to Computer Technology", 1967), and Horner's rule puts them together.
+    """
+    out = np.empty_like(words, shape=(others.rows, words.shape[1]), dtype=others.word_dtype, order="C")
+    step = max(1, _DIGIT_WORDS // system.rows)
+    for first in range(0, words.shape[1], step):
+        part, fields, digits = words[:, first : first + step], system, []
+        while fields.rows > 1:
+            digits.append((part[-1], fields.primes[-1]))
+            part, fields = _divide_by_last(part, 0, fields)
+        found = _under_each(part[0], fields.primes[0], others)
+        for digit, p in reversed(digits):
+            found = others.apply(rows.fma, found, others.column(p), _under_each(digit, p, others))
+        out[:, first : first + step] = found
+    return out
+
+
+def _under_each(x: Array, bound: int, fields: PrimeFields) -> Array:
+    """Elements (m, N) of words (N,) below a bound."""
+    out = np.empty_like(x, shape=(fields.rows, len(x)), dtype=fields.word_dtype, order="C")
+    for row, p in zip(out, fields.primes, strict=True):
+        row[...] = _remainders(x, bound, p)
+    return out

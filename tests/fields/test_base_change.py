@@ -103,6 +103,17 @@ def test_other_primes_have_the_same_integers(seed: int, on_each_processor: Proce
                 assert there.tolist() == [x % math.prod(others) for x in integers]
 
 
+@pytest.mark.parametrize("count", [1, 3, 12, 13])
+def test_many_elements_under_few_and_many_primes(count: int, on_each_processor: Processor) -> None:
+    """Several parts of an array, by digits and by limbs, with integers at the ends among them."""
+    primes = [*WIDE, *SMALL][:count]
+    fields, m, draw = rd.PrimeFields(primes), math.prod(primes), random.Random(count)
+    xs = [0, 1, m - 1, m // 2, *(draw.randrange(m) for _ in range(2**15 // count + 9))]
+    found = rd.base_extend(placed(on_each_processor, xs, fields), [*OTHERS, primes[0]])
+    for row, q in zip(on_each_processor.to_numpy(found.words), found.system.primes, strict=True):
+        assert row.tolist() == [x % q for x in xs]
+
+
 @pytest.mark.parametrize("primes", [[97, 193], [2, 97], [2**61 - 1, 2**60 - 93], [2, 2**61 - 1]])
 def test_halves_of_the_product(primes: list[int]) -> None:
     m = math.prod(primes)
