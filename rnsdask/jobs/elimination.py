@@ -66,11 +66,8 @@ _OWN_BLOCKS = 7
 """Block columns beside the group: a panel, and those with which the next one is found and written. Two panels
 that are read take fewer."""
 
-_GPU_BLOCK_BYTES, _GPU_THREADS = 2**29, 2
-"""For a GPU, bytes of a block column at most, and threads: few, so that its memory has room for large groups.
-
-A task takes 2 ms or more in Python, and narrower blocks are more tasks.
-"""
+_GPU_THREADS = 2
+"""Threads that a GPU is to have memory for: few, so that it has room for large groups."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +105,7 @@ class Elimination:
     def group_for(self, place: Process) -> int:
         """Return the most block columns of a group with which the job fits into the memory of a process."""
         counts = range(self.layout.panels, 0, -1)
-        most = place.threads if place.device is None else min(place.threads, _GPU_THREADS)
-        for threads in range(most, 0, -1):
+        for threads in range(_threads_of(place), 0, -1):
             found = next((g for g in counts if place.fits(self.work(g), threads)), 0)
             if found >= min(threads, self.layout.panels):
                 # Groups that are whole stored chunks read these once.
@@ -127,15 +123,16 @@ class Elimination:
         if begun or checkpoint or self.operation == "nullspace":
             return self.group_for(place)
         work = self.work_in_memory
-        fits = place.fits(work, place.threads, on_device=2 * work.held)  # the plan counts it twice on a host
+        fits = place.fits(
+            work, _threads_of(place), on_device=2 * work.held
+        )  # the plan counts it twice on a host
         return 0 if fits else self.group_for(place)
 
     @property
     def work_in_memory(self) -> Work:
         """The job without a working store."""
         infos = [info for info in (self.layout.info, self.layout.right) if info is not None]
-        width = min(self.layout.width, _width_in_memory(self.layout.info))
-        return work_in_blocks(self.operation, infos, width)
+        return work_in_blocks(self.operation, infos, self.layout.width)
 
     def places(self, output: store.Output) -> list[str]:
         """Paths of the working store of an output."""
@@ -143,6 +140,11 @@ class Elimination:
 
     def _has_begun(self, output: store.Output) -> bool:
         return any(store.state(store.locate(path)) == "incomplete" for path in self.places(output))
+
+
+def _threads_of(place: Process) -> int:
+    """Threads for which a process is to have memory."""
+    return place.threads if place.device is None else min(place.threads, _GPU_THREADS)
 
 
 def prepare(
@@ -171,19 +173,11 @@ def prepare(
         if right.system != infos[0].system or len(sides) > 2 or sides[0] != shape[0] or 0 in sides:
             return None
     longest = min(infos[0].chunks[1], shape[1])
-    width = (
-        least_width(longest) if backend == "cpu" else width_of_blocks(words, longest, nbytes=_GPU_BLOCK_BYTES)
-    )
+    width = least_width(longest) if backend == "cpu" else width_of_blocks(words, longest, on_gpu=True)
     layout = Layout(infos[0], width, operation not in ("det", "rank"), right)
     inputs = {str(position): info for position, info in enumerate(infos)}
     job = job_hash(operation, inputs, **parameters)
     return Elimination(operation, tuple(sources), layout, backend, unique, job)
-
-
-def _width_in_memory(info: store.StoreInfo) -> int:
-    """Columns of a block of a matrix that is computed without a working store."""
-    rows, columns = info.shape
-    return width_of_blocks((info.system.words32, rows, columns), min(info.chunks[1], columns))
 
 
 def output_of(elimination: Elimination, path: str | None, **mode: bool) -> store.Output | None:

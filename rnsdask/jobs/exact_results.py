@@ -131,9 +131,11 @@ def chunks_of(operation: str, source: Source, backend: str, parameters: Mapping[
     if is_whole or last < 1 or 0 in info.shape or max(info.grid[-2:]) == 1:
         return source.whole_axes(axes)
     shape = info.system.words32, info.shape[-2], info.shape[-1]
-    if is_small(shape, on_gpu=backend != "cpu"):
+    on_gpu = backend != "cpu"
+    if is_small(shape, on_gpu=on_gpu):
         return source.whole_axes(axes)
-    return {last - 1: -1, last: width_of_blocks(shape, min(info.chunks[-1], info.shape[-1]))}
+    width = width_of_blocks(shape, min(info.chunks[-1], info.shape[-1]), on_gpu=on_gpu)
+    return {last - 1: -1, last: width}
 
 
 def plan_in_blocks(operation: str, infos: Sequence[store.StoreInfo], *arrays: Any) -> Work | None:

@@ -47,6 +47,9 @@ WHOLE = Footprint(3, 20)
 QUICK_BYTES = 2**32
 """Bytes of a matrix that one GPU eliminates sooner than several, which wait for one panel after the other."""
 
+_CHUNKS_ON_GPU = 4
+"""Bytes of a block on a GPU, in ``array.chunk-size``: any task takes 2 ms or more in Python."""
+
 _BLOCKS = 32
 """Block columns that keep threads busy: panels, one after the other, are 3 of 64 parts of the work."""
 
@@ -100,18 +103,19 @@ def _chunk_bytes() -> int:
     return int(parse_bytes(dask.config.get("array.chunk-size")))
 
 
-def _most_columns(shape: tuple[int, int, int], nbytes: int) -> int:
-    """Columns of a matrix (words of 32 bits, rows, columns) that fit so many bytes."""
+def _most_columns(shape: tuple[int, int, int], *, on_gpu: bool) -> int:
+    """Columns of a matrix (words of 32 bits, rows, columns) that a block may have."""
+    nbytes = _chunk_bytes() * (_CHUNKS_ON_GPU if on_gpu else 1)
     return nbytes // (shape[0] * shape[1] * RESIDUE_DTYPE.itemsize)
 
 
-def width_of_blocks(shape: tuple[int, int, int], longest: int, nbytes: int | None = None) -> int:
+def width_of_blocks(shape: tuple[int, int, int], longest: int, *, on_gpu: bool) -> int:
     """Columns of a block of a matrix (words of 32 bits, rows, columns) in chunks of up to `longest` columns.
 
-    Blocks fit Dask's ``array.chunk-size``, or so many bytes, and are as many as keep threads busy, but are
-    256 columns wide at least. Chunks are cut into equal parts, or joined.
+    Blocks fit Dask's ``array.chunk-size``, on a GPU four times that, and are as many as keep threads busy,
+    but are 256 columns wide at least. Chunks are cut into equal parts, or joined.
     """
-    columns, most = shape[2], _most_columns(shape, _chunk_bytes() if nbytes is None else nbytes)
+    columns, most = shape[2], _most_columns(shape, on_gpu=on_gpu)
     width = max(min(most, columns // _BLOCKS), min(LEAST_COLUMNS, columns))
     return width // longest * longest if longest <= width else -(-longest // -(-longest // width))
 
@@ -132,11 +136,12 @@ def in_block_columns(words: da.Array) -> da.Array:
     columns = shape[2]
     if not columns:
         return rechunk(words, {0: -1, 1: -1, 2: -1})
-    lengths, most = words.chunks[-1], _most_columns(shape, _chunk_bytes())
+    on_gpu = may_be_on_gpus(words)
+    lengths, most = words.chunks[-1], _most_columns(shape, on_gpu=on_gpu)
     least = min(LEAST_COLUMNS, max(most, 1))
     if words.numblocks[1] == 1 and least <= min(lengths[:-1], default=columns) and max(lengths) <= most:
         return words
-    return rechunk(words, {0: -1, 1: -1, 2: width_of_blocks(shape, max(lengths))})
+    return rechunk(words, {0: -1, 1: -1, 2: width_of_blocks(shape, max(lengths), on_gpu=on_gpu)})
 
 
 # ---- elimination ------------------------------------------------------------------------------------------
