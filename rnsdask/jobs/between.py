@@ -30,5 +30,8 @@ def _left_behind(path: str) -> list[str]:
         with suppress(StoreError):  # listing may be forbidden
             names = folder.names()
     name = path.rstrip("/").rpartition("/")[2]
-    pattern = re.compile(re.escape(name) + r"(\.[0-9a-f]{12}-[0-9]\.partial)(?:\.partial)?")
-    return [path.rstrip("/") + match[1] for match in map(pattern.fullmatch, sorted(names)) if match]
+    place = re.escape(name) + r"(\.[0-9a-f]{12}-[0-9]\.partial)(?:\.partial)?"
+    # The second is one that a killed job was removing.
+    pattern = re.compile(rf"{place}|\.{place}\.[0-9a-f]{{32}}\.partial")
+    matches = filter(None, map(pattern.fullmatch, sorted(names)))
+    return [path.rstrip("/") + (match[1] or match[2]) for match in matches]

@@ -29,6 +29,7 @@ ABANDONED  nothing         nothing, or incomplete  the old one    it is renamed 
   either of them may fail.
 """
 
+import glob
 import os
 import re
 import shutil
@@ -460,10 +461,16 @@ def _clear_former(location: Location, removed: list[Path]) -> None:
 
 def _move_away(folder: Path, removed: list[Path]) -> None:
     """Rename a folder before its removal, so that nothing is added to it meanwhile."""
-    moved = folder.with_name(f".{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
+    moved = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
     with suppress(FileNotFoundError):
         folder.rename(moved)
         removed.append(moved)
+
+
+def _moved_away(folder: Path) -> list[Path]:
+    """Folders that :func:`_move_away` has renamed in jobs that were killed before they removed them."""
+    found = folder.parent.glob(f".{glob.escape(folder.name)}.*{PARTIAL_SUFFIX}")
+    return [path for path in found if _LEFT_BEHIND.fullmatch(path.name.removeprefix(f".{folder.name}"))]
 
 
 def clear(location: Location, keep: tuple[str, ...] = ()) -> None:
@@ -481,6 +488,7 @@ def remove(location: Location) -> None:
         if location.is_local:
             _move_away(former(location), removed)
             staged = location.staged
+            removed += _moved_away(Path(staged.path))
             is_empty = staged.kind() == "folder" and all(map(_is_left_behind, staged.names()))
             if is_empty or is_begun(location):
                 _move_away(Path(staged.path), removed)

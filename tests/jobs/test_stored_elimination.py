@@ -285,6 +285,19 @@ def check_killed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("stores")
+@pytest.mark.parametrize("option", ["--resume", "--overwrite"])
+def test_what_a_job_was_removing_when_it_was_killed_is_removed(
+    option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as until_killed:
+        until_killed.setattr("shutil.rmtree", lambda *_, **__: None)
+        outcome("nullspace x -o o")
+    assert list(Path().glob(".o.*.partial"))
+    outcome(f"nullspace x -o o {option}")
+    assert not list(Path().glob(".*.partial"))
+
+
+@pytest.mark.usefixtures("stores")
 @pytest.mark.parametrize("command", ["nullspace x -o o --resume", "rref x -o o --overwrite"])
 def test_working_stores_of_killed_jobs_are_removed(command: str) -> None:
     """One that was killed while it removed its own, and one whose output is made anew in memory."""
