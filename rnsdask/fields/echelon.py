@@ -21,6 +21,7 @@ from rnsdask.fields import elimination
 from rnsdask.fields.determinant_bounds import magnitude_of
 from rnsdask.fields.exact_solutions import solutions as exact_solutions
 from rnsdask.fields.system import fields_of
+from rnsdask.fields.triangles import identity
 from rnsdask.fields.wide_elimination import solve_upper
 from rnsdask.rns.lift import count_beyond, modulo_primes, parts_of, primes
 from rnsdask.rns.system import RNS
@@ -166,7 +167,7 @@ def _reduced_rows(found: elimination.Echelon, moduli: Moduli, wanted: slice) -> 
     at = there(np.maximum(pivots, 0))[:, :, None]
     upper = without_factors(np.take_along_axis(rows, at, axis=-1), at)
     if not has_pivot.all():
-        upper = np.where(there(has_pivot)[:, :, None], upper, elimination.identity(count, found.words))
+        upper = np.where(there(has_pivot)[:, :, None], upper, identity(count, found.words))
     right = without_factors(rows[..., wanted], np.arange(width, like=found.words)[wanted])
     return _solve_upper(upper, right, moduli)
 

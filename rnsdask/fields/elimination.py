@@ -14,6 +14,7 @@ import numpy as np
 from rnsdask.backend import Array, Moduli, is_all, kernels_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
+from rnsdask.fields.triangles import identity
 from rnsdask.fields.wide_elimination import eliminate, solve_upper
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
@@ -111,12 +112,6 @@ def packed_lu(words: Array, moduli: Moduli) -> Array:
     found = echelon(words, moduli, words.shape[-1])
     packed = np.concatenate([found.words, found.order.astype(words.dtype)[..., None]], axis=-1)
     return packed.reshape(*words.shape[:-1], words.shape[-1] + 1)
-
-
-def identity(length: int, like: Array) -> Array:
-    """Identity matrix (length, length) of residues."""
-    places = np.arange(length, like=like)
-    return (places == places[:, None]).astype(like.dtype)
 
 
 def permutation_of(packed: Array) -> Array:

@@ -67,9 +67,14 @@ def _diagonal_blocks(x: Array, size: int) -> Array:
     return np.moveaxis(cut.diagonal(axis1=-4, axis2=-2), -1, -3)
 
 
+def identity(length: int, like: Array) -> Array:
+    """Make the identity matrix (length, length) of residues."""
+    places = np.arange(length, like=like)
+    return (places == places[:, None]).astype(like.dtype)
+
+
 def _identities(shape: tuple[int, ...], like: Array) -> Array:
     """Make identity matrices (*batch, N, N)."""
     out = np.empty_like(like, shape=shape, order="C")
-    places: Array = np.arange(shape[-1], like=like)
-    out[...] = places[:, None] == places
+    out[...] = identity(shape[-1], like)
     return out
