@@ -7,7 +7,7 @@ import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import row_stride
-from rnsdask.backend.cuda.layout import BLOCK, TRANSPOSED_WORDS
+from rnsdask.backend.cuda.layout import BLOCK, REVERSED_BITS, TRANSPOSED_WORDS
 from rnsdask.backend.protocol import Array
 
 _LONGEST = 5  # bits of the shorter side of a tile
@@ -26,16 +26,12 @@ def transpose(matrix: Array, out: Array) -> None:
     )
 
 
-LEAST_REVERSED = 10
-"""The logarithm of the least length of runs that :func:`reverse_runs` takes."""
-
-
 def reverse_runs(x: Array, log_length: int, out: Array) -> None:
-    """Copy runs of words, one after another in rows (n, N), each in bit-reversed order, to other memory."""
+    """Copy runs of 2**10 words or more, in rows (n, N), each in bit-reversed order, to other memory."""
     rows, count = x.shape
     sizes = np.int64(rows), np.int64(count >> log_length), np.int32(log_length)
     arguments = x, row_stride(x), *sizes, out, row_stride(out)
-    name, tiles = f"reverse_runs_{8 * x.itemsize}", rows * count >> LEAST_REVERSED
+    name, tiles = f"reverse_runs_{8 * x.itemsize}", rows * count >> 2 * REVERSED_BITS
     launching.launch("bit_reversal", name, BLOCK * tiles, arguments)
 
 

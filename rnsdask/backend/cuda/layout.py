@@ -138,6 +138,8 @@ TILE_LIMBS = 32
 
 TRANSPOSED_WORDS = 1024
 
+REVERSED_BITS = 5  # at each end of the numbers of words that a tile of bit_reversal.cu has
+
 LIMB_OPERAND = np.dtype([("data", np.uint64), *((name, np.int64) for name in ("stride", "step", "limbs"))])
 LIMB_TASK = np.dtype(
     [
@@ -500,6 +502,7 @@ SIZES = {
         "kStep": INT8_STEP,
         "kStages": INT8_STAGES,
     },
+    "bit_reversal": {"kBits": REVERSED_BITS},
     "lu_factors": {"kBlock": BLOCK, "kStrip": LU_STRIP},
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
     "positional_karatsuba": {"kBlock": LIMB_BLOCK},
