@@ -124,7 +124,7 @@ def bench_gpu(lengths: list[int], elements: int) -> list[dict[str, Any]]:
             ours = {"ntt": partial(cuda.ntt, x, forward, out)}
             if (p - 1) % (2 * length) == 0:
                 psi = twists(moduli, length, False)
-                ours["negacyclic"] = partial(cuda.whole_ntt, x, forward, psi, False, True, out)
+                ours["negacyclic"] = partial(cuda.ntt, x, forward, out, twists=psi, is_reversed=True)
             if not is_wide:
                 ours["cyclic product"] = partial(cuda.cyclic_products, *arguments)
             calls = {

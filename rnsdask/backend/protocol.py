@@ -455,22 +455,20 @@ class Kernels(Protocol):
         coefficients. None if the processor has no such kernel.
         """
 
-    def ntt(self, residues: Array, constants: TransformConstants, out: Array) -> None:
-        """Transforms of (n, N) residues, as many of one length after another as there are, to `out`."""
-
-    def whole_ntt(
+    def ntt(
         self,
         residues: Array,
         constants: TransformConstants,
-        twists: NDArray[Any],
-        is_inverse: bool,
-        is_reversed: bool,
         out: Array,
+        *,
+        twists: NDArray[Any] | None = None,
+        is_inverse: bool = False,
+        is_reversed: bool = False,
     ) -> None:
-        """Transforms as :meth:`ntt`, with what comes before and after.
+        """Transforms of (n, N) residues, as many of one length after another as there are, to `out`.
 
-        Element k is multiplied by ``twists**k`` before, or after an inverse transform; twists are 1, or roots
-        whose squares are the constants'. In reversed order values are where the bits of their numbers are
+        With twists, roots whose squares are the constants', element k is multiplied by ``twists**k`` before,
+        or after an inverse transform. In reversed order values are where the bits of their numbers are
         reversed: the results, or of an inverse transform the operands.
         """
 

@@ -110,9 +110,9 @@ def _transform_last(
     is_reversed = convention is not None and convention.is_reversed
     how = moduli, words.shape[-1], inverse, exponents
     constants, out = transform_constants(*how), np.empty_like(words, order="C")
-    powers = twists(*how) if negacyclic else np.ones_like(constants.roots)
     lines, results = (array.reshape(len(moduli), -1) for array in (words, out))
-    kernels_of(words).whole_ntt(lines, constants, powers, inverse, is_reversed, results)
+    psi = twists(*how) if negacyclic else None
+    kernels_of(words).ntt(lines, constants, results, twists=psi, is_inverse=inverse, is_reversed=is_reversed)
     return out
 
 

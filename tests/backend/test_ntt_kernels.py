@@ -100,11 +100,12 @@ def compare_conventions(
     words = drawn(rng, moduli, length * runs)
     for is_inverse in (False, True):
         constants, psi = transform_constants(moduli, length, is_inverse), twists(moduli, length, is_inverse)
-        for powers, is_reversed in ((psi, False), (psi, True), (np.ones_like(psi), True)):
+        for powers, is_reversed in ((psi, False), (psi, True), (None, True)):
             x, found = in_wider_rows(words, cupy), in_wider_rows(np.empty_like(words), cupy)
-            how, expected = (constants, powers, is_inverse, is_reversed), np.empty_like(words)
-            cpu.whole_ntt(words, *how, expected)
-            kernels_of(found).whole_ntt(x, *how, found)
+            how: dict[str, Any] = {"twists": powers, "is_inverse": is_inverse, "is_reversed": is_reversed}
+            expected = np.empty_like(words)
+            cpu.ntt(words, constants, expected, **how)
+            kernels_of(found).ntt(x, constants, found, **how)
             np.testing.assert_array_equal(found.get(), expected)
             np.testing.assert_array_equal(x.get(), words)
 
@@ -317,7 +318,7 @@ def assert_twists_and_orders(
     def in_order(array: np.ndarray) -> np.ndarray:
         return array.reshape(len(array), -1, length)[..., places].reshape(array.shape)
 
-    for psi, is_reversed in product([np.ones_like(roots), roots], [False, True]):
+    for psi, is_reversed in product([None, roots], [False, True]):
         given, expected, found = words, np.empty_like(words), np.empty_like(words)
         if is_inverse and is_reversed:
             given = in_order(given)
@@ -328,7 +329,8 @@ def assert_twists_and_orders(
             expected = twisted(expected)
         if not is_inverse and is_reversed:
             expected = in_order(expected)
-        cpu.whole_ntt(words, constants, psi, is_inverse, is_reversed, found, method)
+        how: dict[str, Any] = {"twists": psi, "is_inverse": is_inverse, "is_reversed": is_reversed}
+        cpu.ntt(words, constants, found, method, **how)
         np.testing.assert_array_equal(found, expected)
 
 

@@ -12,20 +12,18 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.wide_moduli import WideModuli
 
 
-def ntt(residues: Array, constants: TransformConstants, out: Array, method: str = "best") -> None:
-    whole_ntt(residues, constants, np.ones_like(constants.roots), False, False, out, method)
-
-
-def whole_ntt(
+def ntt(
     residues: Array,
     constants: TransformConstants,
-    twists: NDArray[Any],
-    is_inverse: bool,
-    is_reversed: bool,
     out: Array,
     method: str = "best",
+    *,
+    twists: NDArray[Any] | None = None,
+    is_inverse: bool = False,
+    is_reversed: bool = False,
 ) -> None:
-    how = constants.roots, twists, constants.scales, is_inverse, is_reversed
+    powers_of = np.ones_like(constants.roots) if twists is None else twists
+    how = constants.roots, powers_of, constants.scales, is_inverse, is_reversed
     if isinstance(constants.moduli, WideModuli):
         # A run, its factors and its twists with their quotients, and the rest of a line of the cache before.
         space = np.empty(5 * constants.length + 8, dtype=np.uint64)

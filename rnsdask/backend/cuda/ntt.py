@@ -99,8 +99,14 @@ class _Rows:
     constants: TransformConstants
     rows: slice
     twists: Twists = None
-    twist: Twist = Twist.NONE
     is_inverse: bool = False
+
+    @property
+    def twist(self) -> Twist:
+        """When elements are multiplied by powers of the twists."""
+        if self.twists is None:
+            return Twist.NONE
+        return Twist.AFTER if self.is_inverse else Twist.BEFORE
 
     @property
     def field(self) -> str:
@@ -275,26 +281,20 @@ class _Rows:
         )
 
 
-def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
-    whole_ntt(residues, constants, np.ones_like(constants.roots), False, False, out)
-
-
-def whole_ntt(
+def ntt(
     residues: Array,
     constants: TransformConstants,
-    twists: NDArray[Any],
-    is_inverse: bool,
-    is_reversed: bool,
     out: Array,
+    *,
+    twists: NDArray[Any] | None = None,
+    is_inverse: bool = False,
+    is_reversed: bool = False,
 ) -> None:
     log_length = constants.length.bit_length() - 1
     if log_length == 0:
         out[...] = residues
         return
-    passes = _Rows(constants, slice(None), is_inverse=is_inverse)
-    if (twists != 1).any():
-        twist = Twist.AFTER if is_inverse else Twist.BEFORE
-        passes = replace(passes, twists=tuple(twists.tolist()), twist=twist)
+    passes = _Rows(constants, slice(None), None if twists is None else tuple(twists.tolist()), is_inverse)
     if log_length <= longest_row(constants.roots.itemsize):
         passes.transform_rows(residues, out, log_length, _is_scaled(constants), is_reversed)
         return
@@ -331,7 +331,7 @@ def _transform_in_passes(passes: _Rows, residues: Array, out: Array) -> None:
                 between if k else source, between, log_pass, log_rest, scaled=is_scaled and k == 0
             )
             if passes.twist is Twist.BEFORE:  # what is left are cyclic transforms
-                of_rows = replace(of_rows, twists=None, twist=Twist.NONE)
+                of_rows = replace(of_rows, twists=None)
         if log_matrix:
             of_rows.transform_overlapped(between, target, log_matrix, lengths[0], scaled=False)
             continue
