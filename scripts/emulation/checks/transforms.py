@@ -1,5 +1,7 @@
 """Number-theoretic transforms, in one pass and in several, and the products that they are for."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -51,9 +53,28 @@ def transforms_in_passes(kernels: Any, place: Place) -> list[Any]:
     return [r for logs in ([3, 4], [3, 3, 4]) for r in transformed(kernels, place, logs, SETS[1])]
 
 
+def in_passes(lengths: list[int]) -> Any:
+    """Cut transforms into passes of such lengths, as logarithms."""
+    cut = {"longest_row": lambda _: 1, "cut_length": lambda *_: lengths, "BETWEEN": 2 << sum(lengths)}
+    return patch.multiple(ntt, **cut)
+
+
 def few_tiles(tiles: int, _blocks: int, _log_tile: int, unit: int) -> tuple[int, int, int, int]:
     """Groups of no more tiles than must be, two of which are between the passes."""
     return unit, -(-tiles >> unit), 1 << unit, 2
+
+
+@contextmanager
+def in_one_launch(log: int, matrix: int, shapes: dict[int, Shape]) -> Iterator[None]:
+    """Transform matrices of such logarithms in one launch, in tiles of such shapes."""
+    cut = {"longest_row": lambda _: 4, "_OVERLAPPED": {log: matrix}, "BETWEEN": 2 ** (log + 1)}
+    with (
+        patch.multiple(ntt, **cut, _groups=few_tiles),
+        patch.multiple(launching, is_hopper=lambda _: True, cache_bytes=lambda _: 2**26),
+        patch.dict(ntt_shapes._OVERLAPPED, shapes),
+        patch.dict(ntt_shapes._WIDE_OVERLAPPED, {k: replace(shape, word=8) for k, shape in shapes.items()}),
+    ):
+        yield
 
 
 @check
@@ -63,11 +84,7 @@ def transforms_in_one_launch(kernels: Any, place: Place) -> list[Any]:
     shapes = {7: Shape(4, 2, 2, 4), 8: Shape(4, 3, 3, 4), 9: Shape(5, 2, 2, 5)}
     results = []
     for log, matrix in ((7, 7), (8, 8), (9, 9), (10, 7), (11, 8)):
-        cut = {"longest_row": lambda _: 4, "_OVERLAPPED": {log: matrix}, "BETWEEN": 2 ** (log + 1)}
-        large = patch.object(launching, "is_hopper", lambda _: True)
-        cache = patch.object(launching, "cache_bytes", lambda _: 2**26)
-        tiles = patch.dict(ntt_shapes._OVERLAPPED, shapes)
-        with patch.multiple(ntt, **cut, _groups=few_tiles), large, cache, tiles:
+        with in_one_launch(log, matrix, shapes):
             for moduli in SETS:
                 x = words(len(moduli), 5 << log, 26) % np.array(list(moduli), np.uint32)[:, None]
                 for inverse in (False, True):
@@ -114,9 +131,10 @@ def conventions(kernels: Any, place: Place, log: int, runs: int) -> list[Any]:
             x = words(len(moduli), runs << log, 29) % np.array(list(moduli), np.uint32)[:, None]
         for inverse in (False, True):
             constants, psi = transform_constants(moduli, 1 << log, inverse), twists(moduli, 1 << log, inverse)
-            for powers, is_reversed in ((psi, False), (psi, True), (np.ones_like(psi), True)):
+            for powers, is_reversed in ((psi, False), (psi, True), (None, True)):
                 out = place(np.empty_like(x))
-                kernels.whole_ntt(place(x), constants, powers, inverse, is_reversed, out)
+                how: dict[str, Any] = {"twists": powers, "is_inverse": inverse, "is_reversed": is_reversed}
+                kernels.ntt(place(x), constants, out, **how)
                 results.append(out)
     return results
 
@@ -134,12 +152,7 @@ def conventions_in_one_pass(kernels: Any, place: Place) -> list[Any]:
 def conventions_in_passes(kernels: Any, place: Place) -> list[Any]:
     results = []
     for lengths in ([5, 5], [3, 3, 4]):
-        cut = {
-            "longest_row": lambda _: 1,
-            "cut_length": lambda *_, cut=lengths: cut,
-            "BETWEEN": 2 << sum(lengths),
-        }
-        with patch.multiple(ntt, **cut):
+        with in_passes(lengths):
             results += conventions(kernels, place, sum(lengths), 2)
     return results
 
@@ -147,15 +160,10 @@ def conventions_in_passes(kernels: Any, place: Place) -> list[Any]:
 @check
 @not_by_ptx("what one block tells another")
 def conventions_in_one_launch(kernels: Any, place: Place) -> list[Any]:
+    shapes = {8: Shape(4, 3, 3, 4), 10: Shape(5, 3, 3, 5)}
     results = []
     for log, matrix in ((10, 10), (11, 8)):
-        cut = {"longest_row": lambda _: 4, "_OVERLAPPED": {log: matrix}, "BETWEEN": 2 ** (log + 1)}
-        large = patch.object(launching, "is_hopper", lambda _: True)
-        cache = patch.object(launching, "cache_bytes", lambda _: 2**26)
-        shapes = {8: Shape(4, 3, 3, 4), 10: Shape(5, 3, 3, 5)}
-        tiles = patch.dict(ntt_shapes._OVERLAPPED, shapes)
-        wide = patch.dict(ntt_shapes._WIDE_OVERLAPPED, {log: replace(s, word=8) for log, s in shapes.items()})
-        with patch.multiple(ntt, **cut, _groups=few_tiles), large, cache, tiles, wide:
+        with in_one_launch(log, matrix, shapes):
             results += conventions(kernels, place, log, 2)
     return results
 
@@ -171,12 +179,7 @@ def wide_transforms_in_one_pass(kernels: Any, place: Place) -> list[Any]:
 def wide_transforms_in_passes(kernels: Any, place: Place) -> list[Any]:
     results = []
     for lengths in ([3, 4], [5, 5], [3, 3, 4]):
-        cut = {
-            "longest_row": lambda _: 1,
-            "cut_length": lambda *_, cut=lengths: cut,
-            "BETWEEN": 2 << sum(lengths),
-        }
-        with patch.multiple(ntt, **cut):
+        with in_passes(lengths):
             results += wide_transformed(kernels, place, sum(lengths), 3)
     return results
 
@@ -184,14 +187,10 @@ def wide_transforms_in_passes(kernels: Any, place: Place) -> list[Any]:
 @check
 @not_by_ptx("what one block tells another")
 def wide_transforms_in_one_launch(kernels: Any, place: Place) -> list[Any]:
-    shapes = {7: Shape(4, 2, 2, 4, 8), 8: Shape(4, 3, 3, 4, 8), 9: Shape(5, 2, 2, 5, 8)}
+    shapes = {7: Shape(4, 2, 2, 4), 8: Shape(4, 3, 3, 4), 9: Shape(5, 2, 2, 5)}
     results = []
     for log, matrix in ((7, 7), (8, 8), (9, 9), (10, 7), (11, 8)):
-        cut = {"longest_row": lambda _: 4, "_OVERLAPPED": {log: matrix}, "BETWEEN": 2 ** (log + 1)}
-        large = patch.object(launching, "is_hopper", lambda _: True)
-        cache = patch.object(launching, "cache_bytes", lambda _: 2**26)
-        tiles = patch.dict(ntt_shapes._WIDE_OVERLAPPED, shapes)
-        with patch.multiple(ntt, **cut, _groups=few_tiles), large, cache, tiles:
+        with in_one_launch(log, matrix, shapes):
             results += wide_transformed(kernels, place, log, 5)
     return results
 
