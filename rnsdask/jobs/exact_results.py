@@ -23,7 +23,7 @@ from rnsdask import store
 from rnsdask.arrays.creation import from_ints
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray
-from rnsdask.backend import to_backend
+from rnsdask.backend import to_backend, uses_gpu
 from rnsdask.constants import INT8_BYTES, INT8_GREATEST, LU_BYTES, LU_WORKSPACE
 from rnsdask.core.errors import JobError
 from rnsdask.core.integer_text import to_decimal
@@ -131,7 +131,7 @@ def chunks_of(operation: str, source: Source, backend: str, parameters: Mapping[
     if is_whole or last < 1 or 0 in info.shape or max(info.grid[-2:]) == 1:
         return source.whole_axes(axes)
     shape = info.system.words32, info.shape[-2], info.shape[-1]
-    on_gpu = backend != "cpu"
+    on_gpu = uses_gpu(backend)
     if is_small(shape, on_gpu=on_gpu):
         return source.whole_axes(axes)
     width = width_of_blocks(shape, min(info.chunks[-1], info.shape[-1]), on_gpu=on_gpu)
