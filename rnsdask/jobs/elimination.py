@@ -123,9 +123,8 @@ class Elimination:
         if begun or checkpoint or self.operation == "nullspace":
             return self.group_for(place)
         work = self.work_in_memory
-        fits = place.fits(
-            work, _threads_of(place), on_device=2 * work.held
-        )  # the plan counts it twice on a host
+        on_device = 2 * work.held  # the plan counts it twice on a host
+        fits = place.fits(work, _threads_of(place), on_device=on_device)
         return 0 if fits else self.group_for(place)
 
     @property
