@@ -28,7 +28,7 @@ from rnsdask import store
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.system import RNS
-from rnsdask.store import Decision
+from rnsdask.store import Decision, appending
 
 RUNS = int(os.environ.get("RNSDASK_FAULT_RUNS", "1"))
 
@@ -80,7 +80,10 @@ def chunk_bytes(values: list[int], i: int) -> bytes:
 
 @contextmanager
 def stopping(folder: Path, before: int | None) -> Iterator[Path]:
-    """Copy the folder to the path that is given before a call that changes it, if there are so many."""
+    """Copy the folder to the path that is given before a call that changes it, if there are so many.
+
+    Chunks that an append shares are linked on one thread: the order of several differs between replays.
+    """
     copy, lock, count = folder.with_name(f"{folder.name}-killed"), threading.RLock(), [-1]
     is_copying = [False]
 
@@ -98,6 +101,7 @@ def stopping(folder: Path, before: int | None) -> Iterator[Path]:
         return counted
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(appending, "REQUESTS", 1)
         if before is not None:
             for name in CALLS:
                 patch.setattr(os, name, counting(getattr(os, name)))
