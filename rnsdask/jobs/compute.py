@@ -74,13 +74,16 @@ def naming(what: str) -> Iterator[None]:
 
 @contextmanager
 def mapping(
-    client: "Client | None", advance: Advance = lambda _: None
+    client: "Client | None", advance: Advance = lambda _: None, *, threads: int | None = None
 ) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Yield a parallel ``map``, which returns results in the order of the items."""
+    """Yield a parallel ``map``, which returns results in the order of the items.
+
+    Without a client it has so many threads, by default as Dask has them.
+    """
     if client is not None:
         yield partial(_map_on_cluster, client, advance)
         return
-    with _threads(dask.config.get("num_workers", None) or CPU_COUNT) as pool:
+    with _threads(threads or dask.config.get("num_workers", None) or CPU_COUNT) as pool:
 
         def mapped(function: Callable[..., Any], items: Iterable[Any]) -> Iterator[Any]:
             for result in pool.map(function, items):

@@ -66,8 +66,8 @@ _OWN_BLOCKS = 7
 """Block columns beside the group: a panel, and those with which the next one is found and written. Two panels
 that are read take fewer."""
 
-_GPU_THREADS = 2
-"""Threads that a GPU is to have memory for: few, so that it has room for large groups."""
+_GPU_THREADS = 1
+"""Threads that a GPU is to have memory for. One keeps it busy, and leaves room for larger groups."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rnsdask import store
 from rnsdask.backend import Array, Moduli, to_backend
+from rnsdask.cluster.connecting import THREADS_PER_GPU
 from rnsdask.core.layout import ChunkPlan
 from rnsdask.fields import block_elimination as blocks
 from rnsdask.fields.block_elimination import Found, Panel
@@ -155,8 +156,12 @@ class WorkingStore:
 
     @contextmanager
     def in_threads(self) -> Iterator[None]:
-        """Read and write on several threads, for a caller that is not itself one task of many."""
-        with mapping(None) as self.map_parts:
+        """Read and write on several threads, for a caller that is not itself one task of many.
+
+        Where a GPU computes, threads that wait for it are few, and its host has nothing else to do.
+        """
+        threads = None if self.backend == "cpu" else THREADS_PER_GPU
+        with mapping(None, threads=threads) as self.map_parts:
             try:
                 yield
             finally:
