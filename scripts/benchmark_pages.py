@@ -27,6 +27,7 @@ HEADINGS = {
     "bench_chunks.py": "Arrays in chunks",
     "bench_convolve.py": "Convolution",
     "bench_costs.py": "Calls that may cost more than they seem",
+    "bench_eliminations.py": "One great matrix",
     "bench_fermat.py": "Fermat fields",
     "bench_groups.py": "Sums and maxima of groups",
     "bench_interval_rns.py": "Additions with intervals, and the paper's",

@@ -28,6 +28,7 @@ SAFE_PATHS = {
 
 KINDS = {"cpu": "tiny", "gpu": "tiny-gpu"}
 SLOW = (
+    "bench_eliminations",
     "bench_interval_rns",
     "bench_jobs",
     "bench_paper",
