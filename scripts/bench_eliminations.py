@@ -5,10 +5,11 @@
     python scripts/bench_eliminations.py --results FILE --chart docs/images/elimination.svg
 
 "in memory": reduced forms and ranks of arrays in memory, which are overwritten from 40,000 rows on. "on
-workers": ranks of matrices whose block columns are on workers in turn, two of them by each protocol. "out of
-memory": the whole command `rnsdask rank` of a store, in a process that has memory for half of it; on a GPU
-this process holds the rest. Store and finished panels are in --folder. Two rows of each matrix are sums of
-others, and each rank is compared. "seconds" are the least. --chart draws them beside Linac's.
+workers": ranks of matrices whose block columns are on workers in turn, two of them by UCX if it is there.
+"out of memory": the whole command `rnsdask rank` of a store, in a process that has memory for half of it; on
+a GPU this process holds the rest. Store and finished panels are in --folder. Two rows of each matrix are sums
+of others, and each rank is compared. "seconds" are the least of --repeat calls after a first one. --chart
+draws them beside Linac's.
 """
 
 import sys
@@ -24,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import dask
@@ -33,6 +35,7 @@ from bench_protocols import places
 from bench_scaling import cluster_of, forget, told
 from benchmarking import (
     argument_parser,
+    environment,
     print_rows,
     random_on_cpu,
     random_on_gpu,
@@ -159,15 +162,15 @@ def in_memory(rows: int, operation: str, repeat: int, *, gpu: bool) -> Row:
         seconds.append(time.perf_counter() - start)
         check(rows, rank)
         del x, found
-        if gpu:
+        if gpu and is_given_up:  # the next one is to have a place in one piece
             cupy.get_default_memory_pool().free_all_blocks()
     return row_of("in memory", rows, operation, seconds[1:], overwritten=is_given_up)
 
 
-def of_blocks(kind: str, sizes: list[tuple[int, int]], repeat: int) -> list[Row]:
-    """Time ranks in every place: the operation of the first call is compiled before."""
-    found, gpu = [], kind == "gpu"
-    for place, workers, protocol in places(kind):
+def of_blocks(kind: str, sizes: list[tuple[int, int]], repeat: int) -> Iterator[Row]:
+    """Time ranks on one worker, and on two that exchange chunks by the best protocol there is."""
+    gpu, found = kind == "gpu", places(kind)
+    for place, workers, protocol in dict.fromkeys((found[0], found[-1])):
         # Blocks stay as they are.
         with (
             cluster_of(kind, workers, protocol) as client,
@@ -185,8 +188,7 @@ def of_blocks(kind: str, sizes: list[tuple[int, int]], repeat: int) -> list[Row]
                     ]
                     del x  # it holds the chunks
                 more = {"place": place, "columns of a block": width, "first": seconds[0]}
-                found.append(row_of("on workers", rows, "rank", seconds[1:], **more))
-    return found
+                yield row_of("on workers", rows, "rank", seconds[1:], **more)
 
 
 def out_of_memory(rows: int, width: int, folder: Path, *, gpu: bool) -> Row:
@@ -225,7 +227,7 @@ def device_bytes_left(count: int) -> Iterator[None]:
 # ---- the picture -------------------------------------------------------------------------------------------
 
 
-def draw(rows: list[Row], path: Path) -> None:
+def draw(rows: list[Row], processor: str, path: Path) -> None:
     """Draw seconds by rows, both by their logarithms, beside Linac's."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
@@ -233,12 +235,12 @@ def draw(rows: list[Row], path: Path) -> None:
     series: dict[str, dict[int, float]] = {"Linac 1.0.1, rref, A100 (as published)": LINAC}
     for row in rows:
         name = {
-            "in memory": "rref, one H200",
+            "in memory": "rref",
             "on workers": f"rank in chunks, {row.get('place', '').partition(',')[0]}",
-            "out of memory": "rank, with memory for half of the matrix on one H200",
+            "out of memory": "rank from a store, memory for half",
         }[row["table"]]
         if row["table"] != "in memory" or row["operation"] == "rref":
-            values = series.setdefault(f"rnsdask, {name}", {})
+            values = series.setdefault(f"rnsdask, {name}, {processor}", {})
             values[row["rows"]] = min(row["seconds"], values.get(row["rows"], float("inf")))
     figure = Figure(figsize=(6.4, 3.4), layout="constrained")
     axes = figure.subplots()
@@ -273,25 +275,27 @@ def main() -> None:
     parser.add_argument("--chart", type=Path, help="write a picture, .svg or .png; needs matplotlib")
     options = parser.parse_args()
     if options.results is not None:
-        rows = json.loads(options.results.read_text(encoding="utf-8"))["rows"]
+        results = json.loads(options.results.read_text(encoding="utf-8"))
+        rows, machine = results["rows"], results["machine"]
     else:
         gpu = options.kind == "gpu"
         given = options.memory, options.blocks, options.stored
         memory, blocks, stored = (
             default if one is None else one for one, default in zip(given, SIZES[options.kind], strict=True)
         )
-        rows = [out_of_memory(*both, options.folder, gpu=gpu) for both in pairs(stored)]
-        rows += [
-            in_memory(int(count), operation, options.repeat, gpu=gpu)
-            for count in memory.split(",")
-            if count
-            for operation in ("rank", "rref")
-        ]
-        rows += of_blocks(options.kind, pairs(blocks), options.repeat)
-        write_results(options.json, gpu, rows)
+        lengths = [int(rows) for rows in memory.split(",") if rows]
+        measured = chain(
+            (out_of_memory(*both, options.folder, gpu=gpu) for both in pairs(stored)),
+            (in_memory(n, what, options.repeat, gpu=gpu) for n in lengths for what in ("rank", "rref")),
+            of_blocks(options.kind, pairs(blocks), options.repeat),
+        )
+        rows, machine = [], environment(gpu)
+        for row in measured:
+            rows.append(row)
+            write_results(options.json, gpu, rows)
         print_rows(rows)
     if options.chart is not None:
-        draw(rows, options.chart)
+        draw(rows, machine.get("gpu", machine["cpu"]).removeprefix("NVIDIA "), options.chart)
 
 
 if __name__ == "__main__":
