@@ -175,6 +175,8 @@ def test_blocks_without_exchanges(
     words[2, 1, :128, 0] = 0
     words[3, 0, :, 128] = words[3, 0, :, 0]
     check(words, pivot_columns, moduli)
+    for i in (1, 2, 3):
+        check(words[i : i + 1], pivot_columns, ModuliSet([moduli[i]]))
     assert results
     regular = min(rows, pivot_columns)
     assert all((x == regular).tolist() == [True, False, False, False, True] for x in results if len(x) == 5)

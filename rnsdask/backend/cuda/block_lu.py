@@ -70,7 +70,7 @@ def eliminate(
 ) -> NDArray[np.int64]:
     """Pivots modulo each prime up to which the matrices need no exchanges of rows.
 
-    Only where these are all of them, the matrices are eliminated, in `out`.
+    In `out` the factors of their rows and columns are right; only where they are all pivots, `found` is.
     """
     n, count = x.shape[:2]
     most = max(1, LU_WORKSPACE // workspace_bytes(x, pivot_columns, moduli))
@@ -100,30 +100,42 @@ def eliminate_in_panels(
     found: Found,
     small: Small,
     out: Array,
-    leading: int | None = None,
     width: int | None = None,
 ) -> None:
     """Eliminate matrices of any number of pivots: panels by blocks, and what is right of each by products.
 
-    From the first column on in whose block rows of a matrix have to be exchanged, all go by ranks; if it is
-    known, there are `leading` ones before it. Panels are `width` columns wide.
+    From the first column on in whose block rows of a matrix have to be exchanged, all go by ranks. Panels are
+    `width` columns wide.
     """
     if out is not x:
         out[...] = x
     great = GreatMatrices(out, found, pivot_columns, moduli, is_full=False)
     start, most = 0, min(out.shape[2], pivot_columns)
     while start < most:
-        stop = min(start + ((width or WIDTH) if leading is None else leading), most)
+        stop = min(start + (width or WIDTH), most)
         done = _eliminate_panel(start, stop, moduli, found, small, out)
         if done < stop:
-            leading, stop = done - start, done
-            _eliminate_panel(start, stop, moduli, found, small, out)
-        if start < stop:
-            great.pass_on(start, stop)
-        if leading is not None:
-            great.eliminate(stop)
+            _eliminate_panel(start, done, moduli, found, small, out)
+        if start < done:
+            great.pass_on(start, done)
+        if done < stop:
+            great.eliminate(done)
             return
         start = stop
+
+
+def go_on(words: Array, pivot_columns: int, moduli: ModuliSet, found: Found, leading: int) -> None:
+    """Eliminate by ranks from a column on: factors are there of the rows and columns before it.
+
+    What is both below these rows and right of these columns is as it was.
+    """
+    great = GreatMatrices(words, found, pivot_columns, moduli, is_full=False)
+    if leading:
+        diagonals = words.diagonal(axis1=2, axis2=3)[..., :leading].transpose(2, 0, 1).astype(cupy.uint64)
+        found[1][..., :leading] = cupy.arange(leading, dtype=cupy.int32)
+        _multiply_products(found[2], diagonals, moduli)
+        great.pass_on(0, leading, has_factors=True)
+    great.eliminate(leading)
 
 
 def _eliminate_panel(
@@ -219,10 +231,8 @@ class Blocks:
             cupy.cuda.get_current_stream().wait_event(self.ahead.record())
         self._subtract(self.below, self.most, (self.most, self.rows), (self.most, self.columns))
         found[1][...] = cupy.arange(self.most, dtype=cupy.int32)
-        sizes = cupy.asarray(list(self.moduli), dtype=cupy.uint64)[:, None]
         for _, _, products in self.found:
-            for some in _few_products(products.astype(cupy.uint64), sizes):
-                found[2][...] = found[2].astype(cupy.uint64) * some % sizes
+            _multiply_products(found[2], products.astype(cupy.uint64), self.moduli)
         return self._leading()
 
     def _leading(self) -> NDArray[np.int64]:
@@ -307,9 +317,11 @@ class Blocks:
             multiply_images(x, y, out, shape, self.long, side.x, residues, is_alone, not is_alone)
 
 
-def _few_products(x: Array, sizes: Array) -> Array:
-    """Numbers (count, n, B), fewer, that have the product of all."""
+def _multiply_products(products: Array, x: Array, moduli: ModuliSet) -> None:
+    """Multiply products (n, B) by all numbers of (count, n, B)."""
+    sizes = cupy.asarray(list(moduli), dtype=cupy.uint64)[:, None]
     while len(x) > 2:
         half = len(x) // 2
         x = cupy.concatenate([x[:half] * x[half : 2 * half] % sizes, x[2 * half :]])
-    return x
+    for some in x:
+        products[...] = products.astype(cupy.uint64) * some % sizes

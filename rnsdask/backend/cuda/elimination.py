@@ -100,12 +100,14 @@ def _eliminate_great(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array
         block_lu.eliminate_in_panels(x, pivot_columns, moduli, found, _eliminate_whole, out)
     else:
         leading = block_lu.eliminate(x, pivot_columns, moduli, found, _eliminate_whole, out)
-        least = int(leading.min())
+        left, least = np.flatnonzero(leading < pivots), int(leading.min())
+        for i in left.tolist():
+            assign(out[i : i + 1, :, least:, least:], x[i : i + 1, :, least:, least:])
 
-        def eliminate_rest(words: Array, pivot_columns: int, moduli: ModuliSet, found: Found) -> None:
-            block_lu.eliminate_in_panels(words, pivot_columns, moduli, found, _eliminate_whole, words, least)
+        def go_on(words: Array, pivot_columns: int, moduli: ModuliSet, found: Found) -> None:
+            block_lu.go_on(words, pivot_columns, moduli, found, least)
 
-        _again(x, pivot_columns, moduli, out, found, leading == pivots, eliminate_rest)
+        _again(out, pivot_columns, moduli, out, found, leading == pivots, go_on)
 
 
 Way = Callable[[Array, int, ModuliSet, Found], None]
@@ -125,10 +127,11 @@ def _again(
     left = np.flatnonzero(~is_done).tolist()
     if not left:
         return
-    words = cupy.ascontiguousarray(x[left])
+    words = out if x is out and len(left) == len(out) else cupy.ascontiguousarray(x[left])
     new = no_pivots(words, pivot_columns)
     way(words, pivot_columns, ModuliSet([moduli[i] for i in left]), new)
-    out[left] = words
+    if words is not out:
+        out[left] = words
     for whole, part in zip(found, new, strict=True):
         whole[left] = part
 

@@ -65,12 +65,15 @@ class GreatMatrices:
         if self.pivot_columns < columns:
             self._reduce(start, self.pivot_columns, columns)
 
-    def pass_on(self, start: int, stop: int) -> None:
-        """Take columns into account to their right: each has been eliminated, with a pivot."""
+    def pass_on(self, start: int, stop: int, *, has_factors: bool = False) -> None:
+        """Take columns into account to their right: each has been eliminated, with a pivot.
+
+        Their pivots' rows may already have the factors there.
+        """
         self.ranks[stop] = cupy.full_like(self.ranks[start], stop)
         self.least[stop] = stop
         if stop < self.words.shape[3]:
-            self._reduce(start, stop, self.words.shape[3])
+            self._reduce(start, stop, self.words.shape[3], has_factors=has_factors)
 
     def _eliminate(self, start: int, stop: int) -> None:
         """Columns start to stop, in which all pivots before have been taken into account."""
@@ -157,10 +160,11 @@ class GreatMatrices:
             "elimination", "eliminate_great", threads, (task,), block=_MOST_THREADS, shared=shared
         )
 
-    def _reduce(self, start: int, stop: int, end: int) -> None:
+    def _reduce(self, start: int, stop: int, end: int, *, has_factors: bool = False) -> None:
         """Columns stop to end by the pivots of the columns start to stop."""
         first, last, rows = self.ranks[start], self.ranks[stop], self.words.shape[2]
-        self._solve(first, last, stop - start, (stop, end))
+        if not has_factors:
+            self._solve(first, last, stop - start, (stop, end))
         self._subtract(first, last, rows, (rows - self.least[stop], stop - start), (stop, end))
 
     def _solve(self, first: Array, last: Array, most: int, columns: tuple[int, int]) -> None:

@@ -75,8 +75,11 @@ def elimination_in_panels(kernels: Any, place: Place) -> list[Any]:
         sizes = {"LEAST_OF_FEW": 0, "MOST_PIVOTS": 1, "WIDTH": 64}
         with patch.object(int8_product, "multiply_int8", multiply_on_host):
             with patch.multiple(block_lu, **sizes):
-                results += [*kernels.eliminate(place(x), columns, moduli, out), out]
+                results += [*kernels.eliminate(place(x), columns, moduli, out), out.copy()]
             with patch.object(block_lu, "LEAST_OF_FEW", 0):
+                results += [*kernels.eliminate(place(x), columns, moduli, out), out.copy()]
+                alone = place(x[1:]), columns, ModuliSet([moduli[1]]), out[1:]
+                results += [*kernels.eliminate(*alone), out[1:].copy()]
                 results += kernels.eliminate(place(x), columns, moduli, None)
                 with patch.object(block_lu, "width_in_place", lambda _: 64):
                     in_place = place(x)
