@@ -23,7 +23,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -54,7 +54,7 @@ RUNS = {
 }
 SIZES = {
     "cpu": ("1000,2000,4000", "4000:500", "12000:500"),
-    "gpu": ("1000,5000,10000,20000,50000,100000", "60000:3000,150000:6000", "60000:1500"),
+    "gpu": ("1000,5000,10000,20000,50000,100000", "60000:3000,150000:4000", "60000:1500"),
 }
 """Rows in memory; rows and columns of a block, on workers and in a store."""
 
@@ -64,6 +64,9 @@ PLANTED = 2
 
 OVERWRITTEN = 40_000
 """Rows from which on a matrix in memory is given up to its result: a GPU holds no second one."""
+
+LEAST_ROOM = 2
+"""How many times a matrix workers are to hold. One that they do not hold twice as often each call makes."""
 
 PROCESS_BYTES = 2**29
 """Bytes of a process on a CPU beside what it computes with."""
@@ -115,17 +118,20 @@ def on_workers(client: Any, rows: int, width: int, *, gpu: bool) -> Iterator[rd.
         forget(client, futures)
 
 
-def write_matrix(path: Path, rows: int, width: int) -> None:
-    """Write the matrix as a store whose chunks are block columns."""
+def made_on_demand(rows: int, width: int, *, gpu: bool) -> rd.FieldArray:
+    """A matrix whose block columns are made where they are needed, and kept no longer."""
     ends = blocks_of(rows, width)
 
-    def block(block_id: tuple[int, ...]) -> np.ndarray:
-        words: np.ndarray = columns_of(*ends[block_id[-1]], rows=rows, gpu=False)
-        return words
+    def block(block_id: tuple[int, ...]) -> Any:
+        return columns_of(*ends[block_id[-1]], rows=rows, gpu=gpu)
 
+    meta: Any = np.empty((0, 0, 0), dtype=np.uint32)
+    if gpu:
+        import cupy
+
+        meta = cupy.asarray(meta)
     chunks = (1,), (rows,), tuple(stop - start for start, stop in ends)
-    words = da.map_blocks(block, chunks=chunks, dtype=np.uint32, meta=np.empty((0, 0, 0), dtype=np.uint32))
-    rd.FieldArray(words, FIELD).to_zarr(path)
+    return rd.FieldArray(da.map_blocks(block, chunks=chunks, dtype=np.uint32, meta=meta), FIELD)
 
 
 def check(rows: int, found: int) -> None:
@@ -178,16 +184,21 @@ def of_blocks(kind: str, sizes: list[tuple[int, int]], repeat: int) -> Iterator[
             dask.config.set({"array.chunk-size": "8GiB"}),
         ):
             for rows, width in sizes:
-                room = free_device_bytes() if gpu else None
-                if room is not None and 2 * 4 * rows**2 > workers * room:
+                room = workers * (free_device_bytes() or sys.maxsize) // (4 * rows**2)
+                if room < LEAST_ROOM:
                     continue
-                with on_workers(client, rows, width, gpu=gpu) as x:
+                is_made = room < 2 * LEAST_ROOM
+                with (
+                    nullcontext(made_on_demand(rows, width, gpu=gpu))
+                    if is_made
+                    else on_workers(client, rows, width, gpu=gpu)
+                ) as x:
                     seconds = [
                         wall_seconds(lambda x=x, rows=rows: check(rows, int(rd.linalg.rank(x).compute()[0])))
                         for _ in range(1 + repeat)
                     ]
                     del x  # it holds the chunks
-                more = {"place": place, "columns of a block": width, "first": seconds[0]}
+                more = {"place": place, "columns of a block": width, "made": is_made, "first": seconds[0]}
                 yield row_of("on workers", rows, "rank", seconds[1:], **more)
 
 
@@ -195,7 +206,7 @@ def out_of_memory(rows: int, width: int, folder: Path, *, gpu: bool) -> Row:
     """Time the command in a new process, whose working store is in the folder too."""
     with tempfile.TemporaryDirectory(dir=folder) as inside:
         path = Path(inside) / "matrix.zarr"
-        write_matrix(path, rows, width)
+        made_on_demand(rows, width, gpu=False).to_zarr(path)
         command = [sys.executable, "-m", "rnsdask", "rank", str(path), "--quiet"]
         limit = 4 * rows**2 // 2
         how = ["--gpus", "1"] if gpu else ["--backend", "cpu", "--memory", f"{limit + PROCESS_BYTES}B"]
@@ -258,7 +269,7 @@ def draw(rows: list[Row], processor: str, path: Path) -> None:
 
 
 def pairs(text: str) -> list[tuple[int, int]]:
-    """Return the pairs of numbers of "60000:3000,150000:6000"."""
+    """Return the pairs of numbers of "60000:3000,150000:4000"."""
     found = [part.split(":") for part in text.split(",") if part]
     return [(int(rows), int(width)) for rows, width in found]
 
