@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -195,12 +196,114 @@ def any_solutions(words: Array, columns: int, moduli: Moduli, place: Place) -> A
     if 0 in out.shape:
         return out
     n, matrices = found.pivots.shape[:2]
+    if rows * width >= GREAT_WORDS:
+        pivots, parts = (
+            to_backend(found.pivots, "cpu").astype(np.int64),
+            out.reshape(n, matrices, columns, -1),
+        )
+        for i, b in np.ndindex(n, matrices):
+            one, at = (slice(i, i + 1), slice(b, b + 1)), pivots[i, b]
+            _place_solution(found.words[one], at[at >= 0], moduli_at(moduli, [i]), parts[one])
+        return out
     at = np.where(found.pivots >= 0, found.pivots, columns).astype(np.int64)
     # An extra row receives the values of all rows without a pivot, which are 0.
     placed = np.zeros_like(words, shape=(n, matrices, columns + 1, width - columns), order="C")
     i, b = (np.arange(length, like=words) for length in (n, matrices))
     placed[i[:, None, None], b[:, None], at] = _reduced_rows(found, moduli, slice(columns, None))
     return placed[:, :, :columns].reshape(out.shape)
+
+
+def _place_solution(x: Array, at: NDArray[np.int64], moduli: Moduli, out: Array) -> None:
+    """Place the solution by the echelon form [A b] (1, 1, rows, width) of one great matrix, which it changes.
+
+    Columns of pivots are brought to the left, where they are an upper triangle.
+    """
+    rank, columns = len(at), out.shape[2]
+    form = x[:, :, :rank]
+    if rank and at[-1] != rank - 1:
+        order = np.asarray(at, like=x)
+        for band, _ in _bands(form):
+            band[..., :rank] = band.take(order, axis=-1)
+    right = form[..., columns:].copy()
+    solve_upper(form[..., :rank], right, moduli, right)
+    for start, stop in _runs(at):
+        column = int(at[start])
+        out[:, :, column : column + stop - start] = right[:, :, start:stop]
+
+
+# ---- null vectors -----------------------------------------------------------------------------------------
+
+
+def nullspaces(words: Array, moduli: Moduli, rank: int) -> Array:
+    """Bases (n, *batch, columns, columns - rank) of the nullspaces of matrices that all have one rank."""
+    return null_vectors(*forms(words, moduli), moduli, rank)
+
+
+def null_vectors(form: Array, pivots: Array, moduli: Moduli, rank: int) -> Array:
+    """Bases (n, *batch, columns, columns - rank) of nullspaces, given reduced forms of one rank.
+
+    Each column without a pivot gives the solution that is 1 there and 0 in the other such columns.
+    """
+    *outer, rows, columns = form.shape
+    shape = len(form), math.prod(outer[1:])
+    out = np.zeros_like(form, shape=(*shape, columns, columns - rank), order="C")
+    if out.size:
+        reduced = form.reshape(*shape, rows, columns)[:, :, :rank]
+        at = to_backend(pivots, "cpu").reshape(*shape, pivots.shape[-1])[..., :rank]
+        if (at == at[:1, :1]).all():
+            _place_alike(reduced, at[0, 0], moduli, out)
+        elif rows * columns >= GREAT_WORDS:
+            for i, b in np.ndindex(*shape):
+                one = (slice(i, i + 1), slice(b, b + 1))
+                _place_alike(reduced[one], at[i, b], moduli_at(moduli, [i]), out[one])
+        else:
+            _place_each(reduced, at, moduli, out)
+    return out.reshape(*outer, columns, columns - rank)
+
+
+def _place_alike(reduced: Array, at: NDArray[np.int64], moduli: Moduli, out: Array) -> None:
+    """Place null vectors of reduced rows (n, B, rank, columns) that all have these pivots.
+
+    By slices and few rows at a time: indices of CuPy's arrays are not to be trusted beyond 2**31.
+    """
+    n, count, columns, width = out.shape
+    free = np.setdiff1d(np.arange(columns), at)
+    for band, first in _bands(reduced):
+        solved = _negative(band.take(np.asarray(free, like=band), axis=-1), moduli)
+        own = at[first : first + band.shape[2]]
+        for start, stop in _runs(own):
+            column = int(own[start])
+            out[:, :, column : column + stop - start] = solved[:, :, start:stop]
+    flat = out.reshape(n * count, columns * width)
+    for start, stop in _runs(free):
+        begin = int(free[start]) * width + start
+        flat[:, begin : begin + (stop - start - 1) * (width + 1) + 1 : width + 1] = 1
+
+
+def _place_each(reduced: Array, at: NDArray[np.int64], moduli: Moduli, out: Array) -> None:
+    """Place null vectors of small matrices, whose pivots (n, B, rank) differ."""
+    n, count, columns, width = out.shape
+    is_free = np.ones((n, count, columns), dtype=np.bool_)
+    np.put_along_axis(is_free, at, values=False, axis=-1)
+    free = np.asarray(is_free.nonzero()[-1].reshape(n, count, width), like=out)
+    i, b = (np.arange(length, like=out) for length in (n, count))
+    where = i[:, None, None], b[:, None]
+    out[(*where, np.asarray(at, like=out))] = _negative(
+        np.take_along_axis(reduced, free[:, :, None], axis=-1), moduli
+    )
+    out[(*where, free)] = identity(width, out)
+
+
+def _negative(words: Array, moduli: Moduli) -> Array:
+    """Elements (n, B, ...) whose sums with the given ones are 0."""
+    primes = np.array(moduli.moduli, dtype=words.dtype).reshape(-1, *[1] * (words.ndim - 1))
+    return np.where(words == 0, words, np.asarray(primes, like=words) - words)
+
+
+def _runs(numbers: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Places where ascending numbers begin to go on without a gap, and where they stop."""
+    gaps = np.flatnonzero(np.diff(numbers) != 1) + 1
+    return pairwise((0, *gaps.tolist(), len(numbers))) if len(numbers) else iter(())
 
 
 # ---- over the rationals -----------------------------------------------------------------------------------

@@ -235,33 +235,6 @@ def with_identity(words: Array) -> Array:
     return np.concatenate([words, ones], axis=-1)
 
 
-def nullspaces(words: Array, moduli: Moduli, rank: int) -> Array:
-    """Bases (n, *batch, columns, columns - rank) of the nullspaces of matrices that all have one rank.
-
-    Each column without a pivot gives the solution that is 1 there and 0 in the other such columns.
-    """
-    *outer, _, columns = words.shape
-    found = echelon(words, moduli, columns)
-    pivots = found.pivots[..., :rank].astype(np.int64)
-    is_free = np.ones_like(found.words, shape=(*pivots.shape[:2], columns), dtype=np.bool_, order="C")
-    first, second = (np.arange(length, like=words) for length in pivots.shape[:2])
-    i, b = first[:, None, None], second[:, None]
-    is_free[i, b, pivots] = False
-    # All matrices have the same number of free columns, in order.
-    free = is_free.nonzero()[-1].reshape(*pivots.shape[:2], columns - rank)
-    reduced = found.words[:, :, :rank]
-    right = np.take_along_axis(reduced, free[:, :, None], axis=-1)
-    right = np.where(free[:, :, None] > pivots[..., None], right, np.uint32(0))  # the rest are factors
-    upper = np.take_along_axis(reduced, pivots[:, :, None], axis=-1)
-    solved = np.empty_like(right, order="C")
-    solve_upper(upper, right, moduli, solved)
-    primes = np.asarray(np.array(moduli.moduli, dtype=np.uint64), like=words)[:, None, None, None]
-    basis = np.zeros_like(words, shape=(*pivots.shape[:2], columns, columns - rank), order="C")
-    basis[i, b, pivots] = np.where(solved == 0, solved, primes - solved).astype(words.dtype)
-    basis[i, b, free] = identity(columns - rank, words)
-    return basis.reshape(*outer, columns, columns - rank)
-
-
 def characteristic_polynomials(words: Array, moduli: Moduli) -> Array:
     """Coefficients (n, *batch, 1, N + 1) of det(z - A), the constant one first."""
     x = _stack(words)

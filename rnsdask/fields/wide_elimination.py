@@ -23,6 +23,9 @@ MOST_MATRICES = 16
 PANEL = 128
 """Columns that are eliminated one by one."""
 
+MOVED_WORDS = 2**27
+"""Words whose rows are exchanged at a time: indices of CuPy's arrays are not to be trusted beyond 2**31."""
+
 
 def eliminate(x: Array, pivot_columns: int, moduli: Moduli, out: Array | None) -> tuple[Array, Array, Array]:
     """Eliminate matrices (n, B, rows, columns) as :meth:`.Kernels.eliminate`, great ones by halves."""
@@ -110,8 +113,11 @@ class _Halves:
             return
         self.order[rank:] = self.order[rank:][found.order]
         # In between there are the factors of these pivots, which lie as they should.
-        for columns in (slice(0, rank), slice(stop, words.shape[1])):
-            words[rank:, columns] = words[rank:, columns][found.order]
+        step = max(1, MOVED_WORDS // len(words))
+        for first, last in ((0, rank), (stop, words.shape[1])):
+            for at in range(first, last, step):
+                part = words[rank:, at : min(at + step, last)]
+                part[...] = part[found.order]
 
     def reduce(self, start: int, middle: int, stop: int) -> None:
         """Take the pivots of the columns start to middle into account in those from there to stop."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import dask.array as da
 import numpy as np
 
+from rnsdask.backend import to_backend
 from rnsdask.core.place import ALONE
 from rnsdask.fields import echelon, elimination, in_place, permanents, polynomial_determinants
 from rnsdask.lazy import block_elimination
@@ -230,8 +231,13 @@ def nullspace(x: Any) -> Any:
         pivots = computed(block_elimination.pivots(words, moduli))
         found = common_rank((pivots >= 0).sum(axis=-1), fields)
         return numbers_like(x, block_elimination.nullspaces(words, moduli, pivots, found))
+    if not isinstance(words, da.Array):
+        form, places = echelon.forms(words, moduli)
+        places = to_backend(places, "cpu")
+        found = common_rank((places >= 0).sum(axis=-1), fields)
+        return numbers_like(x, echelon.null_vectors(form, places, moduli, found))
     found = common_rank(rank(x), fields)
     shape = (words.shape[-1], words.shape[-1] - found)
     return numbers_like(
-        x, map_matrices("nullspace", elimination.nullspaces, words, shape, moduli=moduli, rank=found)
+        x, map_matrices("nullspace", echelon.nullspaces, words, shape, moduli=moduli, rank=found)
     )

@@ -14,6 +14,7 @@ from integer_matrices import integers, of_flint
 from sample_arrays import array_of, chunked, host
 
 import rnsdask as rd
+from rnsdask.fields import echelon
 from rnsdask.rns.lift import primes
 
 MODULI = rd.ModuliSet.for_bits(200)
@@ -75,6 +76,51 @@ def test_forms_over_fields(
     np.testing.assert_array_equal(host(lazy.matrix.residues), host(found.matrix.residues))
 
 
+@pytest.mark.parametrize("great", [True, False])
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("shape", [(1, 5), (6, 20), (20, 20), (40, 23)])
+def test_null_spaces_over_fields(
+    on_each_processor: Processor,
+    monkeypatch: pytest.MonkeyPatch,
+    shape: tuple[int, int],
+    alike: bool,
+    great: bool,
+    rng: np.random.Generator,
+) -> None:
+    """A stack of one rank modulo all primes, in whose middle and at whose ends columns depend on others."""
+    if great:
+        monkeypatch.setattr(echelon, "GREAT_WORDS", 0)
+        monkeypatch.setattr(echelon, "BAND_WORDS", 3 * shape[1] * 2)
+    rows, columns = shape
+    fields = rd.PrimeFields([7, 65537, 4294967291])
+    least = min(shape)
+    stack = np.zeros((2, rows, columns), dtype=object)
+    for values in stack:
+        values[:least, :least] = np.eye(least, dtype=int)
+        values[: least // 2, least // 2 :: 3] = integers(
+            rng, 60, *values[: least // 2, least // 2 :: 3].shape
+        )
+        values[:, 3:least:4] = 0
+        rng.shuffle(values)
+    if not alike:
+        stack[1] = stack[1][:, ::-1]
+    words = rd.from_ints(stack, fields, chunks=None).residues
+    x = rd.FieldArray(on_each_processor.xp.asarray(words), fields)
+    basis = rd.linalg.nullspace(x)
+    for i, p in enumerate(fields.primes):
+        for b, values in enumerate(stack):
+            form, pivots = flint_form(values, p)
+            rank = sum(k >= 0 for k in pivots)
+            free = sorted(set(range(columns)) - set(pivots))
+            expected = np.zeros((columns, len(free)), dtype=object)
+            expected[free] = np.eye(len(free), dtype=int)
+            if rank and free:
+                expected[pivots[:rank]] = -np.array(form, dtype=object)[:rank][:, free] % p
+            assert host(basis.residues)[i, b].tolist() == expected.tolist()
+    lazy = rd.linalg.nullspace(x.rechunk((1, -1, -1)))
+    np.testing.assert_array_equal(host(lazy.residues), host(basis.residues))
+
+
 @pytest.mark.parametrize("shape", EMPTY)
 def test_forms_of_empty_matrices(on_each_processor: Processor, shape: tuple[int, int]) -> None:
     none = np.zeros((2, *shape), dtype=object)
@@ -92,10 +138,20 @@ def test_forms_of_empty_matrices(on_each_processor: Processor, shape: tuple[int,
         assert (basis == np.eye(shape[1], dtype=object)).all()
 
 
+@pytest.mark.parametrize("great", [True, False])
 @pytest.mark.parametrize(("rows", "columns", "rank"), SHAPES)
 def test_solutions_over_fields(
-    on_each_processor: Processor, rows: int, columns: int, rank: int, rng: np.random.Generator
+    on_each_processor: Processor,
+    monkeypatch: pytest.MonkeyPatch,
+    rows: int,
+    columns: int,
+    rank: int,
+    great: bool,
+    rng: np.random.Generator,
 ) -> None:
+    if great:
+        monkeypatch.setattr(echelon, "GREAT_WORDS", 0)
+        monkeypatch.setattr(echelon, "BAND_WORDS", 3 * columns)
     stack = np.stack([of_rank(rng, rows, columns, k, 70) for k in (rank, min(rows, columns))])
     stack[1] *= 14
     right = stack @ integers(rng, 50, 2, columns, 3)

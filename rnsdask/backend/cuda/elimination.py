@@ -127,11 +127,17 @@ def _again(
     left = np.flatnonzero(~is_done).tolist()
     if not left:
         return
-    words = out if x is out and len(left) == len(out) else cupy.ascontiguousarray(x[left])
+    # One by one: CuPy's indices are not to be trusted beyond 2**31.
+    words = out
+    if x is not out or len(left) < len(out):
+        words = cupy.empty((len(left), *x.shape[1:]), dtype=x.dtype)
+        for k, i in enumerate(left):
+            assign(words[k : k + 1], x[i : i + 1])
     new = no_pivots(words, pivot_columns)
     way(words, pivot_columns, ModuliSet([moduli[i] for i in left]), new)
     if words is not out:
-        out[left] = words
+        for k, i in enumerate(left):
+            assign(out[i : i + 1], words[k : k + 1])
     for whole, part in zip(found, new, strict=True):
         whole[left] = part
 

@@ -94,7 +94,7 @@ def elimination_of_long_residues_by_halves(kernels: Any, place: Place) -> list[A
         eliminate=kernels.eliminate, wide_panel=kernels.wide_panel, solve_upper=cpu.solve_upper
     )
     of_host = {"kernels_of": lambda _: panels}
-    with patch.multiple(wide_elimination, LEAST_PIVOTS=2, PANEL=3, **of_host):
+    with patch.multiple(wide_elimination, LEAST_PIVOTS=2, PANEL=3, MOVED_WORDS=20, **of_host):
         for rows, columns in ((7, 7), (12, 9), (8, 13)):
             x = residues(LONG_PRIMES, rows, 5, rows, columns)
             x[:, 1, :, : columns // 2] = 0
