@@ -18,7 +18,7 @@ from rnsdask.core import rows as operations
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import moduli_at
 from rnsdask.fields import elimination
-from rnsdask.fields.echelon import NO_SOLUTION
+from rnsdask.fields.echelon import NO_SOLUTION, free_columns, negative
 from rnsdask.fields.system import fields_of
 from rnsdask.fields.triangles import inverse_of_lower, inverse_of_upper
 
@@ -467,18 +467,6 @@ def nullspace_columns(
             out[i, at[:, None], np.asarray(inside, like=like)] = negative(values, p)
         out[i, np.asarray(numbers, like=like), np.arange(last - first, like=like)] = 1
     return out
-
-
-def negative(values: Array, p: int) -> Array:
-    """Elements modulo p whose sums with the given ones are 0."""
-    return np.where(values == 0, values, values.dtype.type(p) - values)
-
-
-def free_columns(pivots: NDArray[np.integer], columns: int) -> NDArray[np.int64]:
-    """Columns without a pivot (n, columns - rank), ascending, given those that have one (n, rank)."""
-    is_free = np.ones((len(pivots), columns), dtype=np.bool_)
-    np.put_along_axis(is_free, pivots.astype(np.int64), values=False, axis=1)
-    return is_free.nonzero()[1].reshape(len(pivots), columns - pivots.shape[1])
 
 
 # ---- factors ----------------------------------------------------------------------------------------------

@@ -53,13 +53,13 @@ def packed_forms(words: Array, moduli: Moduli) -> Array:
     if words.size:
         assign(packed.reshape(-1, columns + 1)[:, :columns], form.reshape(-1, columns))
     last = np.full(words.shape[:-1], NO_PIVOT if words.dtype == np.uint32 else WIDE_NO_PIVOT)
-    last[..., : pivots.shape[-1]] = to_backend(pivots, "cpu").astype(words.dtype)
+    last[..., : pivots.shape[-1]] = pivots.astype(words.dtype)
     assign(packed.reshape(-1, columns + 1)[:, columns:], np.asarray(last.reshape(-1, 1), like=packed))
     return packed
 
 
-def forms(words: Array, moduli: Moduli, *, overwrite: bool = False) -> tuple[Array, Array]:
-    """Reduced row echelon forms (n, *batch, rows, columns), and pivots' columns (n, *batch, K), int64.
+def forms(words: Array, moduli: Moduli, *, overwrite: bool = False) -> tuple[Array, NDArray[np.int64]]:
+    """Reduced row echelon forms (n, *batch, rows, columns), and pivots' columns (n, *batch, K) in NumPy.
 
     K is the lesser of rows and columns; rows without a pivot have -1. Forms are made where the elimination
     leaves factors: all that a matrix takes beside that is a part of its free columns.
@@ -68,7 +68,7 @@ def forms(words: Array, moduli: Moduli, *, overwrite: bool = False) -> tuple[Arr
     shape = *words.shape[:-2], min(rows, columns)
     if 0 in words.shape:
         form = np.zeros_like(words, shape=words.shape, order="C")
-        return form, np.full_like(words, -1, shape=shape, dtype=np.int64, order="C")
+        return form, np.full(shape, -1, dtype=np.int64)
     found = elimination.echelon(words, moduli, columns, overwrite=overwrite)
     pivots = to_backend(found.pivots, "cpu").astype(np.int64)
     n, count = pivots.shape[:2]
@@ -80,7 +80,7 @@ def forms(words: Array, moduli: Moduli, *, overwrite: bool = False) -> tuple[Arr
             _reduce_alike(one, pivots[i, b], moduli_at(moduli, [i]))
     else:
         _reduce(found, pivots, moduli)
-    return found.words.reshape(words.shape), np.asarray(pivots.reshape(shape), like=words)
+    return found.words.reshape(words.shape), pivots.reshape(shape)
 
 
 def _reduce(found: elimination.Echelon, pivots: NDArray[np.int64], moduli: Moduli) -> None:
@@ -239,8 +239,8 @@ def nullspaces(words: Array, moduli: Moduli, rank: int) -> Array:
     return null_vectors(*forms(words, moduli), moduli, rank)
 
 
-def null_vectors(form: Array, pivots: Array, moduli: Moduli, rank: int) -> Array:
-    """Bases (n, *batch, columns, columns - rank) of nullspaces, given reduced forms of one rank.
+def null_vectors(form: Array, pivots: NDArray[np.int64], moduli: Moduli, rank: int) -> Array:
+    """Bases (n, *batch, columns, columns - rank) of nullspaces, given :func:`forms` of one rank.
 
     Each column without a pivot gives the solution that is 1 there and 0 in the other such columns.
     """
@@ -249,7 +249,7 @@ def null_vectors(form: Array, pivots: Array, moduli: Moduli, rank: int) -> Array
     out = np.zeros_like(form, shape=(*shape, columns, columns - rank), order="C")
     if out.size:
         reduced = form.reshape(*shape, rows, columns)[:, :, :rank]
-        at = to_backend(pivots, "cpu").reshape(*shape, pivots.shape[-1])[..., :rank]
+        at = pivots.reshape(*shape, pivots.shape[-1])[..., :rank]
         if (at == at[:1, :1]).all():
             _place_alike(reduced, at[0, 0], moduli, out)
         elif rows * columns >= GREAT_WORDS:
@@ -269,7 +269,9 @@ def _place_alike(reduced: Array, at: NDArray[np.int64], moduli: Moduli, out: Arr
     n, count, columns, width = out.shape
     free = np.setdiff1d(np.arange(columns), at)
     for band, first in _bands(reduced):
-        solved = _negative(band.take(np.asarray(free, like=band), axis=-1), moduli)
+        solved = band.take(np.asarray(free, like=band), axis=-1)
+        for part, p in zip(solved, moduli, strict=True):
+            part[...] = negative(part, p)
         own = at[first : first + band.shape[2]]
         for start, stop in _runs(own):
             column = int(own[start])
@@ -282,22 +284,24 @@ def _place_alike(reduced: Array, at: NDArray[np.int64], moduli: Moduli, out: Arr
 
 def _place_each(reduced: Array, at: NDArray[np.int64], moduli: Moduli, out: Array) -> None:
     """Place null vectors of small matrices, whose pivots (n, B, rank) differ."""
-    n, count, columns, width = out.shape
-    is_free = np.ones((n, count, columns), dtype=np.bool_)
-    np.put_along_axis(is_free, at, values=False, axis=-1)
-    free = np.asarray(is_free.nonzero()[-1].reshape(n, count, width), like=out)
-    i, b = (np.arange(length, like=out) for length in (n, count))
-    where = i[:, None, None], b[:, None]
-    out[(*where, np.asarray(at, like=out))] = _negative(
-        np.take_along_axis(reduced, free[:, :, None], axis=-1), moduli
-    )
-    out[(*where, free)] = identity(width, out)
+    count, columns, width = out.shape[1:]
+    b, free = np.arange(count, like=out)[:, None], free_columns(at, columns)
+    for i, p in enumerate(moduli):
+        own, others = (np.asarray(numbers[i], like=out) for numbers in (at, free))
+        out[i][b, own] = negative(np.take_along_axis(reduced[i], others[:, None], axis=-1), p)
+        out[i][b, others] = identity(width, out)
 
 
-def _negative(words: Array, moduli: Moduli) -> Array:
-    """Elements (n, B, ...) whose sums with the given ones are 0."""
-    primes = np.array(moduli.moduli, dtype=words.dtype).reshape(-1, *[1] * (words.ndim - 1))
-    return np.where(words == 0, words, np.asarray(primes, like=words) - words)
+def negative(values: Array, p: int) -> Array:
+    """Elements modulo p whose sums with the given ones are 0."""
+    return np.where(values == 0, values, values.dtype.type(p) - values)
+
+
+def free_columns(pivots: NDArray[np.integer], columns: int) -> NDArray[np.int64]:
+    """Columns without a pivot (..., columns - rank), ascending, given those that have one (..., rank)."""
+    is_free = np.ones((*pivots.shape[:-1], columns), dtype=np.bool_)
+    np.put_along_axis(is_free, pivots.astype(np.int64), values=False, axis=-1)
+    return is_free.nonzero()[-1].reshape(*pivots.shape[:-1], columns - pivots.shape[-1])
 
 
 def _runs(numbers: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

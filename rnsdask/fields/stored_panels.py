@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, Moduli
 from rnsdask.fields import block_elimination as blocks
 from rnsdask.fields.block_elimination import Found, Panel, Step
+from rnsdask.fields.echelon import negative
 from rnsdask.fields.triangles import inverse_of_lower
 
 
@@ -131,6 +132,6 @@ def null_vectors(
     out = np.zeros_like(reduced, shape=(n, columns, count), order="C")
     for i, (p, rank) in enumerate(zip(moduli, found.ranks.tolist(), strict=True)):
         values = reduced[i, :rank]
-        out[i, np.asarray(found.pivots[i, :rank], like=reduced)] = blocks.negative(values, p)
+        out[i, np.asarray(found.pivots[i, :rank], like=reduced)] = negative(values, p)
         out[i, np.asarray(free[i], like=reduced), np.arange(count, like=reduced)] = 1
     return out

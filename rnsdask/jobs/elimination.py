@@ -32,6 +32,7 @@ from rnsdask.core.places import local_path
 from rnsdask.core.ways import REPLACE, Message
 from rnsdask.fields import block_elimination as blocks
 from rnsdask.fields.block_elimination import Found, Panel
+from rnsdask.fields.echelon import free_columns
 from rnsdask.fields.stored_panels import null_vectors, pivot_columns, take_columns
 from rnsdask.jobs.between import path_between, remove_between
 from rnsdask.jobs.compute import map_ahead, mapping, naming
@@ -65,9 +66,6 @@ and upwards with its own and a panel."""
 _OWN_BLOCKS = 7
 """Block columns beside the group: a panel, and those with which the next one is found and written. Two panels
 that are read take fewer."""
-
-_GPU_THREADS = 1
-"""Threads that a GPU is to have memory for. One keeps it busy, and leaves room for larger groups."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +140,8 @@ class Elimination:
 
 
 def _threads_of(place: Process) -> int:
-    """Threads for which a process is to have memory."""
-    return place.threads if place.device is None else min(place.threads, _GPU_THREADS)
+    """Threads for which a process is to have memory: one for a GPU, which leaves room for larger groups."""
+    return place.threads if place.device is None else 1
 
 
 def prepare(
@@ -459,7 +457,7 @@ def _null_block(*, working: WorkingStore, place: Place) -> NDArray[Any]:
     layout, part = working.layout, slice(*place.location[-1])
     found = working.found(layout.panels)
     rank = int(found.ranks[0])
-    free = blocks.free_columns(found.pivots[:, :rank], layout.shape[1])[:, part]
+    free = free_columns(found.pivots[:, :rank], layout.shape[1])[:, part]
     shape = len(free), min(layout.shape), free.shape[1]
     like = to_backend(np.empty(0, dtype=layout.info.system.word_dtype), working.backend)
     block = np.zeros_like(like, shape=shape, order="C")

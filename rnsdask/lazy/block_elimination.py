@@ -29,6 +29,7 @@ from rnsdask.core.operations import Footprint
 from rnsdask.core.place import Place
 from rnsdask.core.rows import lu
 from rnsdask.fields import block_elimination as blocks
+from rnsdask.fields.echelon import free_columns
 from rnsdask.lazy.chunks import as_lazy, may_be_on_gpus, rechunk, without_empty_chunks
 from rnsdask.lazy.map import array_of_tasks, keys_of
 from rnsdask.lazy.one_task import fits_one_task
@@ -420,7 +421,7 @@ def nullspaces(words: da.Array, moduli: Moduli, found: Any, rank: int) -> da.Arr
 
     def of_one(place: Place, matrix: da.Array) -> tuple[da.Array]:
         known = found[(slice(None), *place.index)][:, :rank]
-        return (_nullspace(matrix, moduli, blocks.free_columns(known, columns)),)
+        return (_nullspace(matrix, moduli, free_columns(known, columns)),)
 
     return _of_each(of_one, words)[0]
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import dask.array as da
 import numpy as np
 
-from rnsdask.backend import to_backend
 from rnsdask.core.place import ALONE
 from rnsdask.fields import echelon, elimination, in_place, permanents, polynomial_determinants
 from rnsdask.lazy import block_elimination
@@ -210,7 +209,8 @@ def rref(x: Any, *, overwrite: bool = False) -> RREF:
     """Reduced row echelon forms in each field."""
     words, moduli = _matrices("rref", x, overwrite=overwrite), x.system.moduli
     if not isinstance(words, da.Array):
-        found: Any = echelon.forms(words, moduli, overwrite=overwrite)
+        form, places = echelon.forms(words, moduli, overwrite=overwrite)
+        found: Any = form, np.asarray(places, like=words)
     elif is_in_blocks(words):
         found = block_elimination.forms(words, moduli)
     else:
@@ -233,7 +233,6 @@ def nullspace(x: Any) -> Any:
         return numbers_like(x, block_elimination.nullspaces(words, moduli, pivots, found))
     if not isinstance(words, da.Array):
         form, places = echelon.forms(words, moduli)
-        places = to_backend(places, "cpu")
         found = common_rank((places >= 0).sum(axis=-1), fields)
         return numbers_like(x, echelon.null_vectors(form, places, moduli, found))
     found = common_rank(rank(x), fields)

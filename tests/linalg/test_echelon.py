@@ -97,9 +97,8 @@ def test_null_spaces_over_fields(
     stack = np.zeros((2, rows, columns), dtype=object)
     for values in stack:
         values[:least, :least] = np.eye(least, dtype=int)
-        values[: least // 2, least // 2 :: 3] = integers(
-            rng, 60, *values[: least // 2, least // 2 :: 3].shape
-        )
+        part = values[: least // 2, least // 2 :: 3]
+        part[...] = integers(rng, 60, *part.shape)
         values[:, 3:least:4] = 0
         rng.shuffle(values)
     if not alike:
