@@ -70,7 +70,7 @@ def eliminate(
 ) -> NDArray[np.int64]:
     """Pivots modulo each prime up to which the matrices need no exchanges of rows.
 
-    In `out` the factors of their rows and columns are right; only where they are all pivots, `found` is.
+    `out` has the factors of the rows and columns before those; `found` is right only where they are all.
     """
     n, count = x.shape[:2]
     most = max(1, LU_WORKSPACE // workspace_bytes(x, pivot_columns, moduli))
@@ -125,7 +125,7 @@ def eliminate_in_panels(
 
 
 def go_on(words: Array, pivot_columns: int, moduli: ModuliSet, found: Found, leading: int) -> None:
-    """Eliminate by ranks from a column on: factors are there of the rows and columns before it.
+    """Eliminate by ranks from a column on, given the factors of the rows and columns before it.
 
     What is both below these rows and right of these columns is as it was.
     """
