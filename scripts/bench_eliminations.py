@@ -32,7 +32,7 @@ import dask
 import dask.array as da
 import numpy as np
 from bench_protocols import places
-from bench_scaling import cluster_of, forget, told
+from bench_scaling import addresses_of, cluster_of, kept, told
 from benchmarking import (
     argument_parser,
     environment,
@@ -95,27 +95,19 @@ def blocks_of(rows: int, width: int) -> list[tuple[int, int]]:
     return [(start, min(start + width, rows)) for start in range(0, rows, width)]
 
 
+def chunks_of(rows: int, width: int) -> tuple[tuple[int, ...], ...]:
+    """Chunks of words (1, rows, rows) in these blocks."""
+    return (1,), (rows,), tuple(stop - start for start, stop in blocks_of(rows, width))
+
+
 @contextmanager
 def on_workers(client: Any, rows: int, width: int, *, gpu: bool) -> Iterator[rd.FieldArray]:
     """A matrix whose block columns are on workers in turn."""
-    addresses = sorted(client.scheduler_info(n_workers=-1)["workers"])
-    name, ends = f"matrix-{time.monotonic_ns()}", blocks_of(rows, width)
-    make = partial(columns_of, rows=rows, gpu=gpu)
-    # The chunk's key is its task's, as `persist` has it: by another name, a worker counts its bytes twice.
-    futures = [
-        client.submit(make, *both, key=(name, 0, 0, j), workers=[addresses[j % len(addresses)]])
-        for j, both in enumerate(ends)
-    ]
-    try:
-        for future in futures:
-            if (error := future.exception()) is not None:  # it waits, and fetches no words
-                raise error
-        meta = np.empty((0, 0, 0), dtype=np.uint32)
-        chunks = (1,), (rows,), tuple(stop - start for start, stop in ends)
-        graph: dict[Any, Any] = {future.key: future for future in futures}
-        yield rd.FieldArray(da.Array(graph, name, chunks, meta=meta), FIELD)
-    finally:
-        forget(client, futures)
+    ends, addresses = blocks_of(rows, width), addresses_of(client)
+    calls = [partial(columns_of, *both, rows=rows, gpu=gpu) for both in ends]
+    workers = [addresses[j % len(addresses)] for j in range(len(calls))]
+    with kept(client, calls, workers, chunks_of(rows, width)) as words:
+        yield rd.FieldArray(words, FIELD)
 
 
 def made_on_demand(rows: int, width: int, *, gpu: bool) -> rd.FieldArray:
@@ -130,8 +122,8 @@ def made_on_demand(rows: int, width: int, *, gpu: bool) -> rd.FieldArray:
         import cupy
 
         meta = cupy.asarray(meta)
-    chunks = (1,), (rows,), tuple(stop - start for start, stop in ends)
-    return rd.FieldArray(da.map_blocks(block, chunks=chunks, dtype=np.uint32, meta=meta), FIELD)
+    words = da.map_blocks(block, chunks=chunks_of(rows, width), dtype=np.uint32, meta=meta)
+    return rd.FieldArray(words, FIELD)
 
 
 def check(rows: int, found: int) -> None:

@@ -26,7 +26,7 @@ import functools
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import dask
@@ -139,31 +139,42 @@ def cluster_of(kind: str, workers: int, protocol: str | None = None) -> Iterator
         yield client
 
 
-@contextmanager
 def resident(
     client: Client, gpu: bool, make: Any, given: Any, lengths: tuple[int, ...], rows: int, *more: int
-) -> Iterator[da.Array]:
+) -> AbstractContextManager[da.Array]:
     """Words (rows, length, *more): chunk i is what ``make(i, lengths, given, gpu=)`` returns on a worker.
 
     Each worker makes and keeps as many as any other, neighbours of one another. In the end all are forgotten.
     """
-    addresses = sorted(client.scheduler_info(n_workers=-1)["workers"])
+    chunks = (rows,), lengths, *((axis,) for axis in more)
+    calls = [functools.partial(make, i, lengths, given, gpu=gpu) for i in range(len(lengths))]
+    addresses = addresses_of(client)
+    workers = [addresses[i * len(addresses) // len(calls)] for i in range(len(calls))]
+    return kept(client, calls, workers, chunks)
+
+
+def addresses_of(client: Client) -> list[str]:
+    return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
+@contextmanager
+def kept(
+    client: Client, calls: list[Any], workers: list[str], chunks: tuple[tuple[int, ...], ...]
+) -> Iterator[da.Array]:
+    """An array whose chunks, in C order, are what calls return, each on a worker that keeps it."""
     name = f"resident-{time.monotonic_ns()}"
     # The chunk's key is its task's, as `persist` has it: by another name, a worker counts its bytes twice.
-    keys = [(name, 0, i) + (0,) * len(more) for i in range(len(lengths))]
+    keys = [(name, *index) for index in np.ndindex(*map(len, chunks))]
     futures = [
-        client.submit(
-            make, i, lengths, given, gpu=gpu, workers=[addresses[i * len(addresses) // len(keys)]], key=key
-        )
-        for i, key in enumerate(keys)
+        client.submit(call, workers=[worker], key=key)
+        for call, worker, key in zip(calls, workers, keys, strict=True)
     ]
     try:
         for future in futures:
             if (error := future.exception()) is not None:  # it waits, and fetches no words
                 raise error
-        meta = np.empty((0,) * (2 + len(more)), dtype=np.uint32)
-        chunks: dict[Any, Any] = dict(zip(keys, futures, strict=True))
-        yield da.Array(chunks, name, ((rows,), lengths, *((axis,) for axis in more)), meta=meta)
+        graph: dict[Any, Any] = dict(zip(keys, futures, strict=True))
+        yield da.Array(graph, name, chunks, meta=np.empty((0,) * len(chunks), dtype=np.uint32))
     finally:
         forget(client, futures)
 
